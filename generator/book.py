@@ -1,0 +1,85 @@
+"""A book: the folder that exercises, runs, templates and output live in.
+
+Any folder with a book.toml is one; this repository is itself a book. What a book does not bring
+(templates) comes from the package.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.errors import UserError, did_you_mean, line_of
+from generator.runs.manifest import toml_error_line
+
+FILE_NAME = "book.toml"
+_KEYS = {"title", "description", "url", "source"}
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    root: Path
+    title: str
+    description: str = ""
+    #: Public address of the site, with a slash at the end; empty when it is not published.
+    url: str = ""
+    #: Address of the book's source, linked from every page; may be empty.
+    source: str = ""
+
+    @property
+    def exercises(self) -> Path:
+        return self.root / "exercises"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "measured_runs"
+
+    @property
+    def site(self) -> Path:
+        return self.root / "site"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / ".shardbook"
+
+    @property
+    def templates(self) -> tuple[Path, ...]:
+        """Where templates are looked up, first match wins: the book's, then the package's."""
+        package = Path(__file__).parent
+        ours = package / "templates" if (package / "templates").is_dir() else package.parent / "templates"
+        own = self.root / "templates"
+        return (own, ours) if own.is_dir() and own.resolve() != ours.resolve() else (ours,)
+
+
+def find_book(start: Path) -> Book:
+    """The book at `start` or in the nearest folder above it."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / FILE_NAME).is_file():
+            return read_book(folder)
+    raise UserError(
+        f"no {FILE_NAME} here or in any folder above", path=start,
+        remedy="Run the command inside a book, or give it with --book.",
+    )
+
+
+def read_book(root: Path) -> Book:
+    path = root / FILE_NAME
+    text = path.read_text(encoding="utf-8")
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(
+            f"not valid TOML: {error}", path=path, line=toml_error_line(str(error), text),
+            remedy="Mend the line.",
+        ) from None
+    for key, value in data.items():
+        if key not in _KEYS:
+            raise UserError(
+                f"unknown key '{key}'", path=path, line=line_of(text, key), remedy=did_you_mean(key, _KEYS))
+        if not isinstance(value, str):
+            raise UserError(
+                f"'{key}' must be text", path=path, line=line_of(text, key), remedy="Put it in quotes.")
+    if "title" not in data:
+        raise UserError("a book needs a title", path=path, remedy='Add: title = "…"')
+    return Book(root=root, **data)

@@ -1,0 +1,274 @@
+"""The command line. Commands only: each reads its arguments, calls a stage, and says what came of it.
+
+Stages are imported inside the commands, so that `--help` is quick and only `record` needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from generator import __version__
+from generator.book import Book, find_book
+from generator.errors import Problems, UserError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from generator.timeline.spans import Timeline
+
+MODES = click.Choice(["isolated", "recorded"])
+LINK_MODELS = click.Choice(["ring", "gloo"])
+INTERRUPTED = 130
+
+
+class Reported(click.ClickException):
+    """What a user has to mend, each on a line of its own."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+    def show(self, file: Any = None) -> None:
+        for line in self.lines:
+            click.echo(f"error: {line}", err=True)
+
+
+class Commands(click.Group):
+    """A group whose commands may raise UserError, Problems and KeyboardInterrupt."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            raise Reported([str(error)]) from error
+        except Problems as problems:
+            raise Reported([str(p) for p in problems.problems]) from problems
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+class Started:
+    """The folder the command was started for; the book in it is read when a command asks for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def book(self) -> Book:
+        return find_book(self.folder)
+
+
+pass_started = click.make_pass_decorator(Started)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="shardbook")
+@click.option(
+    "--book",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="The book's folder; the current folder or one above it when left out.",
+)
+@click.pass_context
+def main(ctx: click.Context, folder: Path) -> None:
+    """Shardbook: a book about distributed training in which every figure is a recorded run."""
+    ctx.obj = Started(folder)
+
+
+@main.command()
+@click.argument("runs", nargs=-1)
+@click.option("--list", "show", is_flag=True, help="List what can be recorded, and record nothing.")
+@pass_started
+def record(started: Started, runs: tuple[str, ...], show: bool) -> None:
+    """Record RUNS anew, each into measured_runs/<id>. Needs PyTorch."""
+    try:
+        from generator import recorder
+    except ModuleNotFoundError as error:
+        _blame_torch(error)
+    if show:
+        _table([(name, spec.title) for name, spec in recorder.RUNS.items()])
+        return
+    if not runs:
+        raise click.UsageError("Name the runs to record, or list them with --list.")
+    for name in runs:
+        if name not in recorder.RUNS:
+            raise UserError(f"no run '{name}' can be recorded", remedy=did_you_mean(name, recorder.RUNS))
+    book = started.book()
+    command = shlex.join(["shardbook", "record", *runs])
+    try:
+        recorder.record(runs, book.runs, commit=_commit(book.root), command=command)
+    except ModuleNotFoundError as error:
+        _blame_torch(error)
+    for name in runs:
+        click.echo(f"Recorded {shown(book.runs / name)}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@click.option("--mode", type=MODES, default="isolated", show_default=True, help="What to reconstruct.")
+@click.option(
+    "--link-model", type=LINK_MODELS, default="ring", show_default=True, help="Isolated mode's link."
+)
+@click.option("--step", type=int, help="A step's index; the representative step when left out.")
+@pass_started
+def reconstruct(
+    started: Started, run: str, output: Path | None, mode: str, link_model: str, step: int | None
+) -> None:
+    """Reconstruct the timeline of RUN and write it as JSON, to a file or to standard output."""
+    from generator.timeline.export import to_json
+
+    data = to_json(_timeline(started.book(), run, mode=mode, link_model=link_model, step=step))
+    if output is None:
+        click.echo(data, nl=False)
+    else:
+        _write(output, data)
+
+
+@main.command()
+@click.argument("run")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="SVG file to write.",
+)
+@click.option("--mode", type=MODES, default="isolated", show_default=True, help="What to draw.")
+@pass_started
+def figure(started: Started, run: str, output: Path, mode: str) -> None:
+    """Draw the timeline of RUN into an SVG file that stands alone."""
+    from generator.publish.svg import standalone
+
+    timeline = _timeline(started.book(), run, mode=mode, link_model="ring", step=None)
+    _write(output, standalone(timeline).encode())
+
+
+@main.command()
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder; the book's site/ otherwise."
+)
+@pass_started
+def build(started: Started, out: Path | None) -> None:
+    """Build the book into a folder of pages that needs no server."""
+    from generator.publish.site import build as build_site
+
+    book = started.book()
+    target = out or book.site
+    build_site(book, target, progress=click.echo)
+    click.echo(f"Open {shown(target / 'index.html')}")
+
+
+@main.command()
+@pass_started
+def check(started: Started) -> None:
+    """Check every exercise: answers, tolerances, misconceptions, hints, runs, links."""
+    from generator.lessons.check import check as check_book
+
+    problems = check_book(started.book())
+    if problems:
+        raise Problems(problems)
+    click.echo("Nothing to mend.")
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+)
+@pass_started
+def serve(started: Started, host: str, port: int) -> None:
+    """Show the book in a browser, built again on every change."""
+    try:
+        from generator.publish.serve import serve as serve_book
+    except ModuleNotFoundError as error:
+        _blame(error, "watchfiles", "serving", "serve")
+    serve_book(started.book(), host, port)
+
+
+@main.command()
+@click.argument("name", required=False)
+def metrics(name: str | None) -> None:
+    """List what expressions can ask of a timeline, or explain one NAME of it."""
+    from generator.timeline.metrics import METRICS
+
+    if name is None:
+        _table([(m.name, m.unit or "1", m.summary) for m in METRICS.values()])
+    elif name in METRICS:
+        click.echo(METRICS[name].doc.strip())
+    else:
+        raise UserError(f"there is no metric '{name}'", remedy=did_you_mean(name, METRICS))
+
+
+def _timeline(book: Book, run_id: str, *, mode: str, link_model: str, step: int | None) -> Timeline:
+    """The timeline of one of the book's runs, with the calibration its manifest names."""
+    from generator.runs.reader import read_run
+    from generator.timeline.reconstruct import reconstruct as reconstruct_run
+
+    known = sorted(folder.name for folder in book.runs.glob("*") if folder.is_dir())
+    if run_id not in known:
+        raise UserError(f"there is no run '{run_id}'", path=book.runs, remedy=did_you_mean(run_id, known))
+    run = read_run(book.runs / run_id)
+    calibration = run.manifest.link.calibration
+    return reconstruct_run(
+        run,
+        mode=mode,
+        link_model=link_model,
+        calibration=read_run(book.runs / calibration) if calibration else None,
+        step=step,
+    )
+
+
+def _commit(root: Path) -> str:
+    """The commit the book's folder is at, or nothing when it is no git checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _blame_torch(error: ModuleNotFoundError) -> NoReturn:
+    _blame(error, "torch", "recording", "record")
+
+
+def _blame(error: ModuleNotFoundError, package: str, what: str, extra: str) -> NoReturn:
+    """Say which extra is missing; a missing module of ours is a bug and stays one."""
+    if (error.name or "").split(".")[0] != package:
+        raise error
+    raise UserError(
+        f"{what} needs {package}, which is not installed", remedy=f"Run: pip install 'shardbook[{extra}]'"
+    ) from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise UserError(
+            f"cannot be written: {error.strerror}", path=path, remedy="Name another file."
+        ) from None
+    click.echo(f"Wrote {shown(path)}")
+
+
+def _table(rows: list[tuple[str, ...]]) -> None:
+    """Print rows in columns; the last column is not padded."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] if rows else []
+    for row in rows:
+        padded = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)]
+        click.echo("  ".join([*padded, row[-1]]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -219,30 +219,38 @@ def read_manifest(path: Path) -> Manifest:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(
-            f"a run needs a {FILE_NAME} and there is none", path=path.parent,
+            f"a run needs a {FILE_NAME} and there is none",
+            path=path.parent,
             remedy="Record it with 'shardbook record', or remove the folder.",
         ) from None
     except UnicodeDecodeError as error:
         raise UserError(
-            f"not UTF-8 (byte {error.start})", path=path, remedy="Save the file as UTF-8.") from None
+            f"not UTF-8 (byte {error.start})", path=path, remedy="Save the file as UTF-8."
+        ) from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(
-            f"not valid TOML: {error}", path=path, line=toml_error_line(str(error), text),
+            f"not valid TOML: {error}",
+            path=path,
+            line=toml_error_line(str(error), text),
             remedy="Restore the file as the recorder wrote it.",
         ) from None
     schema = data.get("schema")
     if schema != SCHEMA:
         raise UserError(
-            f"schema {schema!r} is not known, only {SCHEMA} is", path=path, line=line_of(text, "schema"),
+            f"schema {schema!r} is not known, only {SCHEMA} is",
+            path=path,
+            line=line_of(text, "schema"),
             remedy="Record the run again, or update Shardbook.",
         )
-    manifest = _build(Manifest, data, path, text, "")
+    manifest: Manifest = _build(Manifest, data, path, text, "")
     if manifest.id != path.parent.name:
         raise UserError(
             f"the id '{manifest.id}' differs from the folder's name '{path.parent.name}'",
-            path=path, line=line_of(text, "id ="), remedy="Rename one of them.",
+            path=path,
+            line=line_of(text, "id ="),
+            remedy="Rename one of them.",
         )
     return manifest
 
@@ -285,7 +293,9 @@ def _build(cls: type[Any], data: Any, path: Path, text: str, where: str) -> Any:
         if key not in known:
             at = f"[{where}] " if where else ""
             raise UserError(
-                f"unknown key {at}'{key}'", path=path, line=line_of(text, key),
+                f"unknown key {at}'{key}'",
+                path=path,
+                line=line_of(text, key),
                 remedy=did_you_mean(key, known),
             )
     values = {}
@@ -295,7 +305,8 @@ def _build(cls: type[Any], data: Any, path: Path, text: str, where: str) -> Any:
             values[name] = _convert(hints[name], data[name], path, text, at)
         elif f.default is NO_DEFAULT and f.default_factory is NO_DEFAULT:
             raise UserError(
-                f"the key '{at}' is missing", path=path, remedy="Restore the file as the recorder wrote it.")
+                f"the key '{at}' is missing", path=path, remedy="Restore the file as the recorder wrote it."
+            )
     return cls(**values)
 
 
@@ -319,6 +330,8 @@ def _convert(hint: Any, value: Any, path: Path, text: str, where: str) -> Any:
         return value
     wanted = getattr(hint, "__name__", str(hint))
     raise UserError(
-        f"'{where}' must be of type {wanted}, not {type(value).__name__}", path=path,
-        line=line_of(text, where.split(".")[-1]), remedy="Restore the file as the recorder wrote it.",
+        f"'{where}' must be of type {wanted}, not {type(value).__name__}",
+        path=path,
+        line=line_of(text, where.split(".")[-1]),
+        remedy="Restore the file as the recorder wrote it.",
     )

@@ -1,0 +1,183 @@
+"""Rank files: Chrome-trace JSON as torch.profiler writes it, and what ours add to it.
+
+A rank file is gzipped JSON: ``{"baseTimeNanoseconds": N, "traceEvents": [...], ...}``. ``ts`` and
+``dur`` are microseconds whatever ``displayTimeUnit`` says; absolute ns = N + 1000·ts. Complete
+events (``ph`` X) of our recorder are of these kinds; all but transfers lie on the rank's own thread
+(tid 0), nest, and carry ``cpu_ts`` and ``cpu_dur`` (thread-CPU clock, µs) and ``step``:
+
+========  ===============  ==========================================================================
+kind      cat              name and args
+========  ===============  ==========================================================================
+step      user_annotation  ``ProfilerStep#N``
+phase     user_annotation  ``phase``: forward, backward, backward_input, backward_weight, optimizer;
+                           in pipelines also ``microbatch`` and ``chunk`` (the stage's index)
+layer     user_annotation  ``module``: embedding, block or head; ``layer`` for a block; ``phase``
+issue     cpu_op           torch's operator name; ``call`` (unique in the file), ``op``, ``group``,
+                           ``ranks``, ``seq``, ``dtype``, ``bytes`` (payload: the full tensor); for
+                           send and recv also ``src``, ``dst``, ``tag``
+transfer  gloo             ``gloo:<op>`` on tid 1, ``call``; its end is the call's completion here
+wait      user_annotation  ``wait``, ``call``: the thread stands in Work.wait
+memory    ph "C"           bytes by category, only in the detail step
+========  ===============  ==========================================================================
+
+Any of these may be missing in a trace of somebody else; columns then hold MISSING.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from generator.errors import UserError
+from generator.runs.run import I32, I64, MEMORY_CATEGORIES, MISSING, Kind, MemorySamples, RankTrace
+
+Event = dict[str, Any]
+
+_RECORD_AGAIN = "Restore the file from where it came, or record the run again."
+_INT_COLUMNS = ("step", "layer", "microbatch", "chunk", "call", "seq", "src", "dst", "tag")
+_TEXT_COLUMNS = ("phase", "op", "group", "dtype")
+
+
+def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
+    """Read one rank file into columns. `data` is its content where the caller already has it.
+
+    Raises UserError, naming the file, for anything that is not a usable trace.
+    """
+    root = _parse(_inflate(path.read_bytes() if data is None else data, path), path)
+    events = root.get("traceEvents") if isinstance(root, dict) else root
+    if not isinstance(events, list):
+        raise UserError("there is no list of traceEvents in it", path=path, remedy=_RECORD_AGAIN)
+    complete = [(i, e) for i, e in enumerate(events) if isinstance(e, dict) and e.get("ph") == "X"]
+    try:
+        return _columns(path, rank, complete, _memory(events))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UserError(
+            f"an event has a value of the wrong type ({error})", path=path, remedy=_RECORD_AGAIN
+        ) from None
+
+
+def _inflate(data: bytes, path: Path) -> bytes:
+    if not path.name.endswith(".gz"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except EOFError:
+        raise UserError("the gzip stream is cut off", path=path, remedy=_RECORD_AGAIN) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"not a gzip file ({error})", path=path, remedy=_RECORD_AGAIN) from None
+
+
+def _parse(text: bytes, path: Path) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise UserError(
+            f"not valid JSON: {error.msg}", path=path, line=error.lineno, remedy=_RECORD_AGAIN
+        ) from None
+
+
+def _kind(event: Event, args: Event) -> Kind:
+    """What an event is, by what it carries."""
+    name = event.get("name", "")
+    if name.startswith("ProfilerStep#"):
+        return Kind.STEP
+    if "call" in args:
+        if event.get("cat") == "gloo":
+            return Kind.TRANSFER
+        return Kind.ISSUE if "op" in args else Kind.WAIT
+    if "module" in args:
+        return Kind.LAYER
+    return Kind.PHASE if "phase" in args else Kind.OTHER
+
+
+def _columns(
+    path: Path, rank: int, complete: Sequence[tuple[int, Event]], memory: MemorySamples
+) -> RankTrace:
+    complete = sorted(complete, key=lambda item: (item[1]["ts"], -item[1].get("dur", 0)))
+    events = [e for _, e in complete]
+    args = [e.get("args") or {} for e in events]
+    strings = _Strings()
+    groups: dict[str, tuple[int, ...]] = {}
+    for a in args:
+        if "ranks" in a and "group" in a:
+            groups.setdefault(a["group"], tuple(a["ranks"]))
+    ints = {c: _int32(a.get(c, MISSING) for a in args) for c in _INT_COLUMNS}
+    steps = [_step_number(e) for e in events]
+    ints["step"] = np.where(ints["step"] == MISSING, _int32(steps), ints["step"])
+    texts = {c: _int32(strings.index(a.get(c)) for a in args) for c in _TEXT_COLUMNS}
+    return RankTrace(
+        rank=rank,
+        path=path,
+        row=_int32(i for i, _ in complete),
+        kind=np.array([_kind(e, a) for e, a in zip(events, args, strict=True)], np.int8),
+        name=_int32(strings.index(_shown_name(e, a)) for e, a in zip(events, args, strict=True)),
+        start_ns=_ns(events, "ts"),
+        dur_ns=_ns(events, "dur"),
+        cpu_start_ns=_ns(args, "cpu_ts"),
+        cpu_dur_ns=_ns(args, "cpu_dur"),
+        bytes=np.array([a.get("bytes", MISSING) for a in args], np.int64),
+        memory=memory,
+        strings=tuple(strings.values),
+        groups=groups,
+        **ints,
+        **texts,
+    )
+
+
+def _shown_name(event: Event, args: Event) -> str:
+    """The event's name; a layer's is its module, so that blocks can be told from the ends."""
+    return str(args["module"] if "module" in args else event.get("name", ""))
+
+
+def _step_number(event: Event) -> int:
+    name = event.get("name", "")
+    digits = name.removeprefix("ProfilerStep#") if name.startswith("ProfilerStep#") else ""
+    return int(digits) if digits.isdigit() else MISSING
+
+
+def _ns(items: Sequence[Event], key: str) -> I64:
+    """A column of microseconds as whole ns. Relative to a base, float64 holds them exactly."""
+    raw = np.array([i.get(key, np.nan) for i in items], np.float64)
+    missing = ~np.isfinite(raw)
+    values: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
+    values[missing] = MISSING
+    return values
+
+
+def _int32(values: Iterable[int]) -> I32:
+    return np.array(list(values), np.int32)
+
+
+def _memory(events: Sequence[Any]) -> MemorySamples:
+    samples = [e for e in events if isinstance(e, dict) and e.get("ph") == "C" and e.get("name") == "memory"]
+    samples.sort(key=_timestamp)
+    rows = [[int(e["args"].get(c, 0)) for c in MEMORY_CATEGORIES] for e in samples]
+    return MemorySamples(
+        time_ns=_ns(samples, "ts"),
+        bytes=np.array(rows, np.int64).reshape(len(rows), len(MEMORY_CATEGORIES)),
+    )
+
+
+_timestamp: Callable[[Event], float] = lambda event: float(event["ts"])  # noqa: E731
+
+
+class _Strings:
+    """Gives every distinct text a number."""
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def index(self, text: str | None) -> int:
+        if text is None:
+            return MISSING
+        if text not in self._known:
+            self._known[text] = len(self.values)
+            self.values.append(text)
+        return self._known[text]

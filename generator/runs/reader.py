@@ -1,0 +1,73 @@
+"""Read a folder of measured runs: the manifest first, then each rank file it names, checked."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from generator.errors import UserError, did_you_mean, line_of
+from generator.runs.chrome import read_rank
+from generator.runs.manifest import FILE_NAME, RankFile, read_manifest
+from generator.runs.run import RankTrace, Run
+
+
+def run_ids(folder: Path) -> tuple[str, ...]:
+    """Ids of the runs in a folder of runs, sorted."""
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")))
+
+
+def read_run_named(runs: Path, run_id: str) -> Run:
+    """The run `run_id` below `runs`, with a remedy when there is none of that name."""
+    known = run_ids(runs)
+    if run_id not in known:
+        raise UserError(f"there is no run '{run_id}'", path=runs, remedy=did_you_mean(run_id, known))
+    return read_run(runs / run_id)
+
+
+def read_run(folder: Path) -> Run:
+    """Read a run whole. Raises UserError naming the file (and line of run.toml) that is at fault."""
+    path = folder / FILE_NAME
+    manifest = read_manifest(path)
+    ranks = tuple(_read_rank_file(folder, entry, path) for entry in manifest.ranks)
+    expected = list(range(len(ranks)))
+    if [r.rank for r in ranks] != expected:
+        raise UserError(
+            "the rank files are not ranks 0, 1, 2, … in order",
+            path=path,
+            remedy="Restore the manifest as the recorder wrote it.",
+        )
+    return Run(folder=folder, manifest=manifest, ranks=ranks)
+
+
+def _read_rank_file(folder: Path, entry: RankFile, manifest_path: Path) -> RankTrace:
+    path = folder / entry.file
+    line = line_of(manifest_path.read_text(encoding="utf-8"), f'"{entry.file}"')
+    if Path(entry.file).name != entry.file:
+        raise UserError(
+            f"the rank file '{entry.file}' lies outside the run's folder",
+            path=manifest_path,
+            line=line,
+            remedy="Name a file in the folder.",
+        )
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(
+            f"the rank file '{entry.file}' is missing",
+            path=manifest_path,
+            line=line,
+            remedy="Restore it, or record the run again.",
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", path=path, remedy="Check the file.") from None
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
+        # A damaged file often says more precisely what is wrong with it than its hash does.
+        read_rank(path, entry.rank, data)
+        raise UserError(
+            f"the SHA-256 differs from the one in {FILE_NAME}",
+            path=path,
+            remedy="Restore the file: it is not the one that was recorded.",
+        )
+    return read_rank(path, entry.rank, data)

@@ -1,0 +1,104 @@
+"""Closed forms that runs are held against. Each is executable and says where it comes from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    name: str
+    function: Callable[..., Number]
+    #: "B" or "" (a pure number).
+    unit: str
+    summary: str
+    doc: str
+    #: Where it stands, or "derived here".
+    source: str
+    parameters: tuple[str, ...]
+
+
+FORMULAS: dict[str, Formula] = {}
+
+
+def formula(unit: str, source: str) -> Callable[[Callable[..., Number]], Callable[..., Number]]:
+    """Enter a function into the book's closed forms."""
+
+    def enter(function: Callable[..., Number]) -> Callable[..., Number]:
+        doc = inspect.getdoc(function) or ""
+        FORMULAS[function.__name__] = Formula(
+            name=function.__name__,
+            function=function,
+            unit=unit,
+            source=source,
+            doc=doc,
+            summary=doc.split("\n\n")[0].replace("\n", " "),
+            parameters=tuple(inspect.signature(function).parameters),
+        )
+        return function
+
+    return enter
+
+
+@formula("", "derived here; checked by simulation of the schedule")
+def pipeline_bubble_fraction(p: int, m: int) -> Number:
+    """Idle over total of GPipe and 1F1B with p equal stages and m micro-batches: (p − 1)/(m + p − 1)."""
+    return (p - 1) / (m + p - 1)
+
+
+@formula("", "Narayanan et al. 2021 (arXiv 2104.04473), §2.2.1")
+def pipeline_bubble_overhead(p: int, m: int) -> Number:
+    """Idle over ideal of GPipe and 1F1B with p equal stages and m micro-batches: (p − 1)/m."""
+    return (p - 1) / m
+
+
+@formula("", "derived here; checked by simulation of the schedule")
+def pipeline_in_flight(p: int, m: int, stage: int) -> Number:
+    """Most micro-batches whose activations 1F1B holds on a stage (from 0): min(m, p − stage)."""
+    return min(m, p - stage)
+
+
+@formula("", "derived here; ring simulated for n = 2, 3, 4, 8")
+def ring_share(n: int) -> Number:
+    """Share of a payload that each of n ranks sends in a ring all-gather or reduce-scatter: (n − 1)/n."""
+    return (n - 1) / n
+
+
+@formula("", "Narayanan et al. 2021 (arXiv 2104.04473), §2.3, §3.2")
+def tp_all_reduces(layers: int) -> Number:
+    """All-reduces of tensor parallelism in a step of one micro-batch: two forward, two backward a layer."""
+    return 4 * layers
+
+
+@formula("", "Narayanan et al. 2021 (arXiv 2104.04473), §3.2")
+def tp_wire_elements(b: int, s: int, h: int, t: int) -> Number:
+    """Elements a rank sends per layer under tensor parallelism: 8·b·s·h·(t − 1)/t."""
+    return 8 * b * s * h * (t - 1) / t
+
+
+@formula("", "derived here from PyTorch's fully_shard: the root is not resharded after forward")
+def fsdp_all_gathers(units: int) -> Number:
+    """All-gathers of a step of FSDP with `units` wrapped below the root: 2·units + 1."""
+    return 2 * units + 1
+
+
+@formula("", "derived here: every unit and the root reduce their gradients once")
+def fsdp_reduce_scatters(units: int) -> Number:
+    """Reduce-scatters of a step of FSDP with `units` wrapped below the root: units + 1."""
+    return units + 1
+
+
+@formula("", "derived here: two matrix products in backward for each one in forward")
+def backward_over_forward() -> Number:
+    """FLOPs of backward over forward for matrix products: 2."""
+    return 2
+
+
+@formula("B", "Rajbhandari et al. 2020 (arXiv 1910.02054), §3.1 and §5, for 4-byte elements")
+def adam_state_bytes(parameters: int, ranks: int = 1) -> Number:
+    """Parameters, gradients and Adam's two moments in fp32, sharded over ranks: 16·Ψ/N bytes."""
+    return 16 * parameters / ranks

@@ -1,0 +1,131 @@
+"""Replay: lay a step out again with other durations, by the longest path through its graph.
+
+Three things decide when a node begins: the end of what it depends on, and nothing else. So replay is
+one pass over the nodes in topological order, in integer ns, and is monotone: longer durations never
+end earlier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from generator.runs.run import I64
+from generator.timeline.collectives import Match
+from generator.timeline.graph import Graph, Node
+from generator.timeline.links import LinkModel
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When every node of a graph begins and ends, ns from the step's begin."""
+
+    begin_ns: I64
+    end_ns: I64
+
+    @property
+    def step_ns(self) -> int:
+        return int(self.end_ns.max(initial=0))
+
+
+def replay(graph: Graph, duration_ns: I64) -> Schedule:
+    """Longest path: each node begins when the last of its predecessors ends."""
+    begin = [0] * len(graph)
+    end = [0] * len(graph)
+    first, before = graph.first.tolist(), graph.predecessors.tolist()
+    durations = duration_ns.tolist()
+    for node in graph.order.tolist():
+        at = 0
+        for i in range(first[node], first[node + 1]):
+            if end[before[i]] > at:
+                at = end[before[i]]
+        begin[node] = at
+        end[node] = at + durations[node]
+    return Schedule(begin_ns=np.array(begin, np.int64), end_ns=np.array(end, np.int64))
+
+
+def recorded_schedule(graph: Graph) -> Schedule:
+    """When everything did happen: no replay, the times of the recording."""
+    origin = min(p.begin_ns for p in graph.programs)
+    begin = np.zeros(len(graph), np.int64)
+    end = np.zeros(len(graph), np.int64)
+    for index, match in enumerate(graph.matches):
+        for rank, at in _completions(match).items():
+            end[graph.done[index, rank]] = at - origin
+        for m in match.members:
+            end[graph.arrive[index, m.rank]] = begin[graph.arrive[index, m.rank]] = m.issue_ns - origin
+    for index, match in enumerate(graph.matches):
+        for m in match.members:
+            node = graph.done[index, m.rank]
+            begin[node] = min(end[node], end[graph.before(node)].max())
+    for program, lane in zip(graph.programs, graph.lanes, strict=True):
+        end[lane[0]] = program.begin_ns - origin
+        for node in lane[1:]:
+            if graph.kind[node] == Node.ARRIVE:
+                continue
+            i = graph.segment[node]
+            begin[node] = program.start_ns[i] - origin
+            end[node] = begin[node] + program.wall_ns[i]
+            if graph.kind[node] == Node.WAIT:
+                done = end[graph.done[int(graph.match[node]), program.rank]]
+                begin[node] = min(max(begin[node], done), end[node])
+    return Schedule(begin_ns=begin, end_ns=end)
+
+
+def recorded_durations(graph: Graph) -> I64:
+    """The durations as they were recorded.
+
+    Work takes its wall time. A call takes from the last thing it depended on to its completion. A
+    wait takes what is left after its call was done: the lag until the thread ran again.
+    """
+    seen = recorded_schedule(graph)
+    durations: I64 = seen.end_ns - seen.begin_ns
+    return durations
+
+
+def _completions(match: Match) -> dict[int, int]:
+    """When each member of a call was complete, ns on the run's clock.
+
+    A member that only its wait tells of woke up at or after the completion; the first of those to
+    wake is the best witness for all of them, and what the others took longer is their own lag.
+    """
+    last = max(m.issue_ns for m in match.members)
+    woken = [
+        m.done_ns for m in match.members if m.done_ns is not None and not m.done_seen and m.done_ns >= last
+    ]
+    out = {}
+    for m in match.members:
+        if m.done_ns is None:
+            out[m.rank] = last
+        elif m.done_seen or m.done_ns < last:
+            out[m.rank] = m.done_ns
+        else:
+            out[m.rank] = min(woken)
+    return out
+
+
+def isolated_durations(graph: Graph, link: LinkModel) -> I64:
+    """What the ranks would have taken each on a device of its own, joined by a link.
+
+    Work takes its thread-CPU time, a call what the link model says, and a thread runs again at once
+    when its call is done.
+    """
+    durations = np.zeros(len(graph), np.int64)
+    for program, lane in zip(graph.programs, graph.lanes, strict=True):
+        for node in lane:
+            if graph.kind[node] == Node.WORK:
+                durations[node] = program.cpu_ns[graph.segment[node]]
+    for index, match in enumerate(graph.matches):
+        cost = link.duration_ns(match.op, match.members[0].bytes, len(match.expected))
+        for m in match.members:
+            durations[graph.done[index, m.rank]] = cost
+    return durations
+
+
+def scale_rank(graph: Graph, durations: I64, rank: int, per_mille: int) -> I64:
+    """A copy with one rank's work scaled, rounded half up: what if that rank were slower?"""
+    scaled = durations.copy()
+    chosen = (graph.rank == rank) & (graph.kind == Node.WORK)
+    scaled[chosen] = (scaled[chosen] * per_mille + 500) // 1000
+    return scaled

@@ -120,7 +120,7 @@ def record(started: Started, runs: tuple[str, ...], show: bool) -> None:
 def reconstruct(
     started: Started, run: str, output: Path | None, mode: str, link_model: str, step: int | None
 ) -> None:
-    """Reconstruct the timeline of RUN and write it as JSON, to a file or to standard output."""
+    """Write the timeline of RUN as JSON, to a file or to standard output."""
     from generator.timeline.export import to_json
 
     data = to_json(_timeline(started.book(), run, mode=mode, link_model=link_model, step=step))
@@ -142,7 +142,7 @@ def reconstruct(
 @click.option("--mode", type=MODES, default="isolated", show_default=True, help="What to draw.")
 @pass_started
 def figure(started: Started, run: str, output: Path, mode: str) -> None:
-    """Draw the timeline of RUN into an SVG file that stands alone."""
+    """Draw the timeline of RUN as an SVG file."""
     from generator.publish.svg import standalone
 
     timeline = _timeline(started.book(), run, mode=mode, link_model="ring", step=None)
@@ -155,7 +155,7 @@ def figure(started: Started, run: str, output: Path, mode: str) -> None:
 )
 @pass_started
 def build(started: Started, out: Path | None) -> None:
-    """Build the book into a folder of pages that needs no server."""
+    """Build the book into a folder of pages."""
     from generator.publish.site import build as build_site
 
     book = started.book()
@@ -167,7 +167,7 @@ def build(started: Started, out: Path | None) -> None:
 @main.command()
 @pass_started
 def check(started: Started) -> None:
-    """Check every exercise: answers, tolerances, misconceptions, hints, runs, links."""
+    """Check every exercise: what has to be mended, and where."""
     from generator.lessons.check import check as check_book
 
     problems = check_book(started.book())
@@ -183,7 +183,7 @@ def check(started: Started) -> None:
 )
 @pass_started
 def serve(started: Started, host: str, port: int) -> None:
-    """Show the book in a browser, built again on every change."""
+    """Show the book, built again on every change."""
     try:
         from generator.publish.serve import serve as serve_book
     except ModuleNotFoundError as error:
@@ -194,32 +194,62 @@ def serve(started: Started, host: str, port: int) -> None:
 @main.command()
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
-    """List what expressions can ask of a timeline, or explain one NAME of it."""
+    """List the words of expressions, or explain a metric."""
+    from generator.lessons.vocabulary import default_vocabulary
     from generator.timeline.metrics import METRICS
 
+    vocabulary = default_vocabulary()
     if name is None:
-        _table([(m.name, m.unit or "1", m.summary) for m in METRICS.values()])
+        for heading, words in (
+            ("Metrics of a timeline", vocabulary.metrics),
+            ("Facts of a run", vocabulary.facts),
+            ("Closed forms", vocabulary.formulas),
+        ):
+            click.echo(f"{heading}:")
+            _table([(f"  {word}", measure.unit, measure.summary) for word, measure in words.items()])
     elif name in METRICS:
         click.echo(METRICS[name].doc.strip())
     else:
         raise UserError(f"there is no metric '{name}'", remedy=did_you_mean(name, METRICS))
 
 
+@main.command("eval")
+@click.argument("expression")
+@click.option("--run", "run_id", required=True, help="The run that the expression means when it names none.")
+@click.option("--unit", help="Unit to show the value in, such as ms, MB or %.")
+@pass_started
+def evaluate_expression(started: Started, expression: str, run_id: str, unit: str | None) -> None:
+    """Evaluate an EXPRESSION over a run, as exercises do."""
+    from generator.lessons.expressions import evaluate
+    from generator.lessons.scope import BookTimelines, Scope
+    from generator.lessons.vocabulary import default_vocabulary
+    from generator.runs.manifest import FILE_NAME, read_manifest
+    from generator.runs.reader import run_ids
+    from generator.units import show
+
+    book = started.book()
+    manifests = {name: read_manifest(book.runs / name / FILE_NAME) for name in run_ids(book.runs)}
+    scope = Scope(run_id, manifests, BookTimelines(book.runs), default_vocabulary())
+    value = evaluate(expression, scope)
+    try:
+        text = str(value.result).lower() if isinstance(value.result, bool) else show(value.result, unit)
+    except ValueError as error:
+        raise UserError(str(error), remedy="Leave --unit out to see what it is.") from None
+    click.echo(f"{text} ({value.label})")
+
+
 def _timeline(book: Book, run_id: str, *, mode: str, link_model: str, step: int | None) -> Timeline:
     """The timeline of one of the book's runs, with the calibration its manifest names."""
-    from generator.runs.reader import read_run
+    from generator.runs.reader import read_run_named
     from generator.timeline.reconstruct import reconstruct as reconstruct_run
 
-    known = sorted(folder.name for folder in book.runs.glob("*") if folder.is_dir())
-    if run_id not in known:
-        raise UserError(f"there is no run '{run_id}'", path=book.runs, remedy=did_you_mean(run_id, known))
-    run = read_run(book.runs / run_id)
+    run = read_run_named(book.runs, run_id)
     calibration = run.manifest.link.calibration
     return reconstruct_run(
         run,
         mode=mode,
         link_model=link_model,
-        calibration=read_run(book.runs / calibration) if calibration else None,
+        calibration=read_run_named(book.runs, calibration) if calibration else None,
         step=step,
     )
 

@@ -1,0 +1,70 @@
+"""Time building the book and reconstructing its runs: make bench."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from generator.book import Book, find_book
+from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
+from generator.runs.reader import read_run_named, run_ids
+from generator.timeline.reconstruct import reconstruct
+
+REPEATS = 5
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    start_ns = time.perf_counter_ns()
+    work()
+    return (time.perf_counter_ns() - start_ns) / 1e6
+
+
+def median(work: Callable[[], object]) -> float:
+    return statistics.median(milliseconds(work) for _ in range(REPEATS))
+
+
+def bench_build(book: Book) -> None:
+    """Each build in a process of its own, as a user runs it; cold is without the cache of timelines."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, out = Path(folder) / "book", Path(folder) / "site"
+        leave = shutil.ignore_patterns(".git", ".venv", ".shardbook", "site", "*_cache")
+        shutil.copytree(book.root, copy, ignore=leave)
+        command = [sys.executable, "-m", "generator.cli", "--book", str(copy), "build", "--out", str(out)]
+
+        def build() -> None:
+            subprocess.run(command, check=True, cwd=book.root, stdout=subprocess.DEVNULL)
+
+        print(f"build, cold  {milliseconds(build):8.0f} ms")
+        print(f"build, warm  {median(build):8.0f} ms")
+
+
+def bench_reconstruct(book: Book) -> None:
+    """Reading and reconstructing apart, medians, in this process."""
+    print("\nrun           events   read ms   isolated ms   recorded ms")
+    for run_id in run_ids(book.runs):
+        manifest = read_manifest(book.runs / run_id / FILE_NAME)
+        if manifest.kind == "training":
+            print(reconstruct_row(book, manifest))
+
+
+def reconstruct_row(book: Book, manifest: Manifest) -> str:
+    link = manifest.link.calibration
+    calibration = read_run_named(book.runs, link) if link else None
+    run = read_run_named(book.runs, manifest.id)
+    read = median(lambda: read_run_named(book.runs, manifest.id))
+    isolated = median(lambda: reconstruct(run, mode="isolated", calibration=calibration))
+    recorded = median(lambda: reconstruct(run, mode="recorded", calibration=calibration))
+    events = sum(file.events for file in manifest.ranks)
+    return f"{manifest.id:12}  {events:6}  {read:8.1f}  {isolated:12.1f}  {recorded:12.1f}"
+
+
+if __name__ == "__main__":
+    this_book = find_book(Path(__file__).parent)
+    bench_build(this_book)
+    bench_reconstruct(this_book)

@@ -19,7 +19,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 KEY = VENV / "made-from"
 #: What each goal installs of pyproject.toml's extras.
-EXTRAS = {"site": "", "serve": "[serve]", "test": "[serve,test]", "lint": "[lint]", "record": "[record]"}
+EXTRAS = {"site": "", "serve": "[serve]", "test": "[serve,test]", "lint": "[serve,lint]", "record": "[record]"}
 
 
 class Failed(Exception):

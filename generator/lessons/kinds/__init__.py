@@ -1,0 +1,1 @@
+"""One module per kind of question: its keys, its answer, and what is wrong with it."""

@@ -1,0 +1,80 @@
+"""What the kinds of questions share: ids, hints, and the hash that a reader's progress is kept by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from generator.errors import UserError
+
+if TYPE_CHECKING:
+    from generator.lessons.expressions import Value
+    from generator.lessons.tables import Table
+
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+#: A lower-case "not" is only refused where it follows "which … is": elsewhere it may be needed.
+_NEGATIVE_PROMPT = re.compile(
+    r"\bNOT\b|(?i:\bwhich\b[^.?!]*?\bexcept\b)"
+    r"|(?i:\b(?:which|what|who)\b[^.?!]*?\b(?:is|are|was|were|do|does|did|has|have|can)"
+    r"(?:n['’]t|(?:\s+[\w-]+){0,2}?\s+not)\b)")
+_NEGATIVE_OPTION = re.compile(
+    r"\b(?:none|all|neither|both)\b\s+(?:of\s+)?(?:the\s+)?(?:above|these|those|others?)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"[−-]?\d+(?:[\u2009\u00a0 ,]\d{3})*(?:\.\d+)?")
+
+
+class Resolver(Protocol):
+    """What a kind needs to turn expressions and texts into values."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def slug(self) -> str: ...
+
+    def value(self, expression: str, line: int | None) -> Value:
+        """The value of an expression. Raises UserError."""
+
+    def text(self, markdown: str, line: int | None) -> str:
+        """Markdown with its expressions replaced; what is wrong with them is kept by the resolver."""
+
+
+def take_id(table: Table) -> str:
+    found = table.text("id", required="progress is kept by it")
+    if found and not SLUG.fullmatch(found):
+        table.complain(f"the id '{found}' is not made of lower-case words and hyphens",
+                       'Write for example: id = "exposed-share"', key="id")
+    return found
+
+
+def check_prompt(table: Table, prompt: str) -> None:
+    """Complain of a prompt that asks for the exception."""
+    if found := _NEGATIVE_PROMPT.search(prompt):
+        table.complain(f"the prompt asks in the negative ('{found[0]}')", "Ask for what is the case.",
+                       key="prompt")
+
+
+def check_option(table: Table, text: str) -> None:
+    """Complain of an option that speaks of the others."""
+    if found := _NEGATIVE_OPTION.search(text):
+        table.complain(f"the option says '{found[0]}'", "Say in each option what it claims.", key="text")
+
+
+def question_hash(kind: str, prompt: str, *parts: Sequence[str]) -> str:
+    """16 hex digits over what was asked, as written, so that a re-recording does not change them."""
+    written = json.dumps([kind, prompt, *[list(p) for p in parts]], ensure_ascii=False)
+    return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+
+def numbers_in(text: str) -> Iterator[str]:
+    """The numbers that stand in a text, without what groups their digits."""
+    for found in _NUMBER.findall(text.replace("\\", "")):
+        yield re.sub(r"[\u2009\u00a0 ,]", "", found).replace("−", "-")
+
+
+def mistake(what: str, path: Path, line: int | None, remedy: str) -> UserError:
+    return UserError(what, path=path, line=line, remedy=remedy)

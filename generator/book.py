@@ -58,7 +58,8 @@ def find_book(start: Path) -> Book:
         if (folder / FILE_NAME).is_file():
             return read_book(folder)
     raise UserError(
-        f"no {FILE_NAME} here or in any folder above", path=start,
+        f"no {FILE_NAME} here or in any folder above",
+        path=start,
         remedy="Run the command inside a book, or give it with --book.",
     )
 
@@ -70,16 +71,20 @@ def read_book(root: Path) -> Book:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(
-            f"not valid TOML: {error}", path=path, line=toml_error_line(str(error), text),
+            f"not valid TOML: {error}",
+            path=path,
+            line=toml_error_line(str(error), text),
             remedy="Mend the line.",
         ) from None
     for key, value in data.items():
         if key not in _KEYS:
             raise UserError(
-                f"unknown key '{key}'", path=path, line=line_of(text, key), remedy=did_you_mean(key, _KEYS))
+                f"unknown key '{key}'", path=path, line=line_of(text, key), remedy=did_you_mean(key, _KEYS)
+            )
         if not isinstance(value, str):
             raise UserError(
-                f"'{key}' must be text", path=path, line=line_of(text, key), remedy="Put it in quotes.")
+                f"'{key}' must be text", path=path, line=line_of(text, key), remedy="Put it in quotes."
+            )
     if "title" not in data:
         raise UserError("a book needs a title", path=path, remedy='Add: title = "…"')
     return Book(root=root, **data)

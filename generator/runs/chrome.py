@@ -63,6 +63,8 @@ def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
 
 
 def _inflate(data: bytes, path: Path) -> bytes:
+    if not data:
+        raise UserError("the file is empty", path=path, remedy=_RECORD_AGAIN)
     if not path.name.endswith(".gz"):
         return data
     try:

@@ -288,8 +288,12 @@ def _merge(rows: list[list[Arrival]], calls: Sequence[Arrival]) -> list[list[Arr
 
 
 def _distance(row: Sequence[Arrival], call: Arrival) -> float:
-    """How far apart two members' ends (or, without ends, their begins) lie, ns."""
+    """How badly two members fit, ns: their ends lie together; a receive ends soon after its send begins."""
     other = row[0]
     if call.done_ns is None or other.done_ns is None:
         return abs(call.issue_ns - other.issue_ns)
+    if call.op == "recv":
+        return call.done_ns - other.issue_ns
+    if other.op == "recv":
+        return other.done_ns - call.issue_ns
     return abs(call.done_ns - other.done_ns)

@@ -118,7 +118,7 @@ def simulate(scripts: Sequence[Script], begin_ns: Sequence[int] | None = None) -
 
 
 def end_ns(laid: Sequence[Laid]) -> int:
-    return max(l.items[-1][2] for l in laid if l.items)
+    return max(lane.items[-1][2] for lane in laid if lane.items)
 
 
 def write_run(

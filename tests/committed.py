@@ -1,0 +1,33 @@
+"""The runs that are committed, read once for all tests of a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from generator.runs.reader import read_run, run_ids
+from generator.runs.run import Run
+from generator.timeline.reconstruct import reconstruct
+from generator.timeline.spans import Timeline
+
+RUNS = Path(__file__).parent.parent / "measured_runs"
+
+
+@cache
+def run(run_id: str) -> Run:
+    return read_run(RUNS / run_id)
+
+
+@cache
+def training_ids() -> tuple[str, ...]:
+    return tuple(r for r in run_ids(RUNS) if run(r).manifest.kind == "training")
+
+
+def calibration_of(run_id: str) -> Run | None:
+    wanted = run(run_id).manifest.link.calibration
+    return run(wanted) if wanted else None
+
+
+@cache
+def timeline(run_id: str, mode: str = "isolated", link_model: str = "ring") -> Timeline:
+    return reconstruct(run(run_id), mode=mode, link_model=link_model, calibration=calibration_of(run_id))

@@ -1,0 +1,204 @@
+"""The facts of a step in numbers and sentences: a figure's gutter, description and table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from generator.publish.figures.lanes import (
+    MODULES,
+    all_communication,
+    computing,
+    doing,
+    layer_name,
+    numbered,
+)
+from generator.publish.show import integer, percent, size, time
+from generator.runs.manifest import Mesh
+from generator.timeline.intervals import intersect, length, subtract, union
+from generator.timeline.spans import Activity, RankTimeline, Timeline
+
+_BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
+_OPS = {
+    "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter",
+    "all_to_all": "all-to-all", "broadcast": "broadcast", "barrier": "barrier", "send": "send",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """Shares of the step (fractions) and bytes of one rank."""
+
+    rank: int
+    forward: float
+    backward: float
+    optimizer: float
+    host: float
+    blocked: float
+    idle: float
+    #: Communication above which nothing is computed.
+    exposed: float
+    #: Share of the communication that runs beside computation; 0 without communication.
+    hidden: float
+    #: Most bytes held at once; 0 where memory was not recorded.
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A figure in words, for readers who cannot see it: text cells only."""
+
+    caption: str
+    head: tuple[str, ...]
+    #: The first cell of each row is its header.
+    rows: tuple[tuple[str, ...], ...]
+
+
+def rank_facts(timeline: Timeline, rank: int) -> RankFacts:
+    """Measure one rank of a step."""
+    lane = timeline.ranks[rank]
+    step = timeline.step_ns
+
+    def share(*activities: Activity) -> float:
+        return length(doing(lane.computation, *activities)) / step
+
+    talk = all_communication(timeline, rank)
+    bare = length(subtract(talk, computing(lane.computation)))
+    covered = length(talk)
+    # A rank that has finished its step stands idle until the last one has.
+    ended = int(lane.computation.end_ns[-1]) if len(lane.computation) else 0
+    return RankFacts(
+        rank=rank, forward=share(Activity.FORWARD), backward=share(*_BACKWARD),
+        optimizer=share(Activity.OPTIMIZER), host=share(Activity.HOST), blocked=share(Activity.BLOCKED),
+        idle=share(Activity.IDLE) + max(0, step - ended) / step,
+        exposed=bare / step, hidden=1 - bare / covered if covered else 0.0, peak_bytes=peak_bytes(lane),
+    )
+
+
+def peak_bytes(lane: RankTimeline) -> int:
+    """The most bytes a rank held at once, 0 where memory was not recorded."""
+    return int(lane.memory.bytes.sum(axis=1).max()) if len(lane.memory.time_ns) else 0
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def stage_words(timeline: Timeline, rank: int) -> str:
+    """What part of the model a rank works on, e.g. 'embedding, layers 0–1'."""
+    spans = timeline.ranks[rank].computation
+    layers = sorted({int(n) for n in spans.layer if n >= 0})
+    modules = {int(m) for m, n in zip(spans.module, spans.layer, strict=True) if m >= 0 > n}
+    words = [layer_name(-1, 0)] if MODULES.index("embedding") in modules else []
+    if layers:
+        whole = layers == list(range(layers[0], layers[-1] + 1))
+        shown = f"{layers[0]}–{layers[-1]}" if whole and len(layers) > 1 else ", ".join(map(str, layers))
+        words.append(f"layer{'s' if len(layers) > 1 else ''} {shown}")
+    if MODULES.index("head") in modules:
+        words.append("head")
+    return ", ".join(words)
+
+
+def rank_notes(mesh: Mesh) -> tuple[str, ...]:
+    """Where each rank stands in the mesh, e.g. 'stage 2', 'tp 1 · dp 0'; for the left gutter."""
+    sizes = {name: getattr(mesh, name) for name in ("pp", "dp", "shard", "tp", "cp", "ep")}
+    return tuple(
+        " · ".join(
+            f"{'stage' if name == 'pp' else name} {where[name]}"
+            for name, count in sizes.items() if count > 1 and name in where
+        )
+        for where in mesh.coordinates
+    )
+
+
+def origin(timeline: Timeline) -> str:
+    """The label of every number read off this timeline."""
+    return "recorded" if timeline.mode == "recorded" else "reconstructed"
+
+
+def title(timeline: Timeline) -> str:
+    """A figure's name: run, ranks, length and origin."""
+    count = len(timeline.ranks)
+    on = "1 rank" if count == 1 else f"{integer(count)} ranks"
+    return f"{timeline.run}: one training step on {on}, {time(timeline.step_ns)}, {origin(timeline)}"
+
+
+def description(timeline: Timeline) -> str:
+    """What there is to see, in sentences with the computed facts."""
+    facts = [rank_facts(timeline, r) for r in range(len(timeline.ranks))]
+    said = []
+    if numbered(timeline):
+        said.append(f"{integer(timeline.stages)} stages and {integer(timeline.microbatches)} micro-batches.")
+    said.append(
+        f"On average a rank spends {percent(mean([f.forward for f in facts]))} of the step in forward, "
+        f"{percent(mean([f.backward for f in facts]))} in backward and "
+        f"{percent(mean([f.optimizer for f in facts]))} in the optimizer.")
+    if len(facts) > 1:
+        said.append(
+            f"It is idle for {percent(mean([f.idle for f in facts]))} and blocked in waits for "
+            f"{percent(mean([f.blocked for f in facts]))}; {percent(mean([f.exposed for f in facts]))} "
+            "is communication with no computation beside it.")
+    if counted := operations(timeline):
+        said.append(f"The step has {counted}.")
+    if most := max(f.peak_bytes for f in facts):
+        said.append(f"A rank holds {size(most)} at most.")
+    return " ".join(said)
+
+
+def operations(timeline: Timeline) -> str:
+    """The step's calls by operation, e.g. '32 all-reduces' or '17 all-gathers and 9 reduce-scatters'."""
+    found: dict[str, int] = {}
+    for call in timeline.calls:
+        found[call.op] = found.get(call.op, 0) + 1
+    words = [_counted(count, _OPS.get(op, op)) for op, count in sorted(found.items())]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{integer(count)} {word}{'' if count == 1 else 'es' if word.endswith('h') else 's'}"
+
+
+def hidden_calls(timeline: Timeline) -> int:
+    """How many collectives run beside computation for more than half of their transfer, on every rank."""
+    busy = [computing(lane.computation) for lane in timeline.ranks]
+    hidden = 0
+    for call in timeline.calls:
+        times = [(m.rank, union([m.begin_ns], [m.end_ns])) for m in call.members]
+        hidden += all(2 * length(intersect(when, busy[r])) > length(when) for r, when in times)
+    return hidden
+
+
+def remark(timeline: Timeline) -> str:
+    """The one thing to notice about a step, computed from it; empty for a single rank."""
+    facts = [rank_facts(timeline, r) for r in range(len(timeline.ranks))]
+    if len(facts) == 1:
+        return ""
+    if timeline.stages > 1:
+        share = percent(mean([f.idle for f in facts]))
+        return f"the bubble: {share} of all rank time is idle"
+    count, hidden = len(timeline.calls), hidden_calls(timeline)
+    if not count:
+        return ""
+    if hidden == 0:
+        return f"{operations(timeline)}, none beside computation"
+    left = count - hidden
+    if 2 * hidden >= count:
+        rest = "every one of them" if not left else f"all but {integer(left)}"
+        return f"{operations(timeline)} run beside computation, {rest}"
+    return f"{operations(timeline)}; {integer(hidden)} of them run beside computation"
+
+
+def timeline_table(timeline: Timeline, notes: tuple[str, ...] = ()) -> Table:
+    """A figure's companion table: per rank, shares of the step and the memory peak."""
+    rows = []
+    for r in range(len(timeline.ranks)):
+        f = rank_facts(timeline, r)
+        name = f"rank {timeline.ranks[r].rank}" + (f", {notes[r]}" if r < len(notes) and notes[r] else "")
+        shares = (f.forward, f.backward, f.optimizer, f.host, f.blocked, f.idle, f.exposed)
+        rows.append((name, *(percent(s) for s in shares), size(f.peak_bytes) if f.peak_bytes else "–"))
+    return Table(
+        caption=f"{title(timeline)}. Shares of the step.",
+        head=("rank", "forward", "backward", "optimizer", "host", "blocked", "idle", "exposed communication",
+              "peak memory"),
+        rows=tuple(rows),
+    )
+

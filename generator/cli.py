@@ -143,10 +143,13 @@ def reconstruct(
 @pass_started
 def figure(started: Started, run: str, output: Path, mode: str) -> None:
     """Draw the timeline of RUN as an SVG file."""
-    from generator.publish.svg import standalone
+    from generator.publish.assets import join
+    from generator.publish.figures import standalone
 
-    timeline = _timeline(started.book(), run, mode=mode, link_model="ring", step=None)
-    _write(output, standalone(timeline).encode())
+    book = started.book()
+    timeline = _timeline(book, run, mode=mode, link_model="ring", step=None)
+    css = join(book.templates, "css", ("tokens", "figure")).decode()
+    _write(output, standalone(timeline, css=css).encode())
 
 
 @main.command()

@@ -1,0 +1,61 @@
+"""The style sheet and the scripts: small files joined in a listed order, the hash in the name.
+
+A changed asset gets a new address, so that no browser shows a new page with an old script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.errors import UserError
+
+CSS = ("tokens", "base", "figure", "home", "exercise", "run", "code", "print")
+#: A file may use only what those before it define.
+JS = ("store", "numbers", "key", "grade", "progress", "pips", "questions", "page")
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18">\
+<path fill="#2462ae" d="M0 2h8v4H0zM3 7h6v4H3zM6 12h4v4H6z"/>\
+<path fill="#0d5a41" d="M9 2h9v4H9zM10 7h5v4h-5zM11 12h7v4h-7z"/></svg>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    #: Name as templates say it (book.css) to the address in the site (assets/book.<hash>.css).
+    urls: dict[str, str]
+    #: Address in the site to content.
+    files: dict[str, bytes]
+
+
+def assets(templates: Sequence[Path]) -> Assets:
+    """Collect all assets; a file is taken from the first folder of `templates` that has it."""
+    made = {
+        "book.css": join(templates, "css", CSS),
+        "book.js": join(templates, "js", JS),
+        "theme.js": join(templates, "js", ("theme",)),
+        "icon.svg": ICON.encode(),
+    }
+    urls = {name: _address(name, content) for name, content in made.items()}
+    return Assets(urls=urls, files={urls[name]: content for name, content in made.items()})
+
+
+def join(templates: Sequence[Path], kind: str, names: Sequence[str]) -> bytes:
+    """The files of a kind ("css" or "js"), each from the first folder that has it, in one."""
+    texts = [_find(templates, f"{kind}/{name}.{kind}").read_text(encoding="utf-8").strip() for name in names]
+    return ("\n\n".join(texts) + "\n").encode()
+
+
+def _find(templates: Sequence[Path], name: str) -> Path:
+    for folder in templates:
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(
+        f"{name} is missing", path=templates[-1], remedy="Restore it, or install Shardbook again."
+    )
+
+
+def _address(name: str, content: bytes) -> str:
+    stem, _, suffix = name.rpartition(".")
+    return f"assets/{stem}.{hashlib.sha256(content).hexdigest()[:12]}.{suffix}"

@@ -1,0 +1,81 @@
+"""Results kept between builds, in the book's `.shardbook/`. Safe to delete.
+
+An entry is named by the hash of everything it was made of: the inputs' bytes and the code that reads
+and reconstructs. It carries the hash of its own content, so an entry that was damaged or cut short is
+seen and made again. The cache never changes what is built, only how long it takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+#: The parts of the generator that a reconstruction depends on.
+_CODE = ("runs", "timeline", "errors.py")
+
+
+class Cache:
+    """Byte strings by key, one file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """The entry `key`, or what `make` gives, which is then kept. Errors of `make` go through."""
+        path = self._folder / key
+        kept = _read(path)
+        if kept is None:
+            kept = make()
+            _write(path, kept)
+        return kept
+
+    def forget(self, key: str) -> None:
+        """Drop an entry whose content turned out to be of no use."""
+        with contextlib.suppress(OSError):
+            (self._folder / key).unlink()
+
+
+def key(kind: str, parts: Iterable[bytes]) -> str:
+    """A file name for an entry of some kind, made of all that it depends on."""
+    digest = hashlib.sha256(code_hash())
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return f"{kind}-{digest.hexdigest()[:32]}"
+
+
+@lru_cache(maxsize=1)
+def code_hash() -> bytes:
+    """Hash of the source of the stages up to the timeline."""
+    digest = hashlib.sha256()
+    for name in _CODE:
+        root = _PACKAGE / name
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        digest, _, content = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest().encode() == digest else None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Keep an entry; where that is impossible (a read-only book) the next build makes it again."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()

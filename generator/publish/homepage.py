@@ -1,0 +1,161 @@
+"""The first page: the comparison of all runs, the chapters, and how far to trust what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from generator.book import Book
+from generator.lessons.answers import ResolvedExercise
+from generator.lessons.exercise import Chapter
+from generator.publish import markdown, show
+from generator.publish.illustrate import comparison, ratio_figure
+from generator.publish.library import Library
+from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
+from generator.publish.pages import question_marks
+from generator.publish.urls import HOME, Links, exercise_url, run_url
+
+SAMPLE = """```toml question
+id = "bubble"
+kind = "number"
+prompt = "What fraction of the pipeline is idle?"
+unit = "%"
+answer = "bubble_fraction()"
+explain = "{bubble_fraction() | %} of all rank time."
+[[misconceptions]]
+value = "bubble_overhead()"
+say = "That is idle over *ideal* time."
+```"""
+_WORDS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+
+def home_page(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...], links: Links) -> Page:
+    compared = tuple(m for m in library.training if m.model)
+    lesson_of = {
+        run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
+    }
+    data = HomeData(
+        comparison=comparison(library, compared, lesson_of),
+        comparison_title=f"One training step of one model, {_ways(len(compared))}",
+        comparison_note=_note(library),
+        chapters=_chapters(exercises, links),
+        ratio_range=_range([m.ratio.value for m in compared if m.ratio and m.world_size > 1]),
+        ratio_figure=ratio_figure(library, compared),
+        ratios=tuple(
+            RatioLine(
+                run=m.id, url=run_url(m.id), communication=show.number(m.ratio.communication_ms, 1),
+                computation=show.number(m.ratio.computation_ms, 1), value=show.number(m.ratio.value, 2),
+            )
+            for m in compared if m.ratio and m.world_size > 1
+        ),
+        checks=_checks(library),
+        contributing=f"{book.source.rstrip('/')}/blob/main/CONTRIBUTING.md" if book.source else "",
+        sample=markdown.code(SAMPLE, "toml"),
+    )  # fmt: skip
+    return Page(url=HOME, template="home.html", title=book.title, description=book.description, data=data)
+
+
+def _range(ratios: list[float]) -> str:
+    """Where clusters lie (see the project's design), and where this book's runs do."""
+    clusters = "On clusters it lies between 0.2 and 0.8, for pipelines far below."
+    if not ratios:
+        return clusters
+    low, high = (show.number(r, 2) for r in (min(ratios), max(ratios)))
+    return f"{clusters} These runs lie between {low} and {high}."
+
+
+def _ways(count: int) -> str:
+    words = _WORDS[count] if count < len(_WORDS) else show.integer(count)
+    return f"{words} way" if count == 1 else f"{words} ways"
+
+
+def _note(library: Library) -> str:
+    """What the compared runs share, as far as their manifests agree."""
+    manifests = library.training
+    shared: list[str] = []
+    models = {m.model.parameters for m in manifests if m.model}
+    if len(models) == 1:
+        shared.append(f"{show.number(models.pop() / 1e6, 1)} M parameters")
+    batches = {(m.batch.sequences, m.batch.tokens) for m in manifests if m.batch}
+    if len(batches) == 1:
+        sequences, tokens = batches.pop()
+        shared.append(f"the same {sequences} × {tokens} tokens")
+    differences = [d for m in manifests if (d := library.validation(m.id).loss_difference) is not None]
+    if differences:
+        shared.append(f"the same loss to {show.power(max(differences))}")
+    text = ", ".join(shared)
+    return f"{text[:1].upper()}{text[1:]}. One row a rank; each links to its lesson." if text else ""
+
+
+def _chapters(exercises: tuple[ResolvedExercise, ...], links: Links) -> tuple[ChapterLine, ...]:
+    grouped: dict[str, tuple[Chapter, list[ResolvedExercise]]] = {}
+    for resolved in exercises:
+        chapter = resolved.exercise.chapter
+        grouped.setdefault(chapter.slug, (chapter, []))[1].append(resolved)
+    lines = []
+    for chapter, members in grouped.values():
+        source = f"exercises/{chapter.path.parent.name}/{chapter.path.name}"
+        lines.append(
+            ChapterLine(
+                slug=chapter.slug,
+                letter=chapter.letter,
+                title=chapter.title,
+                intro=markdown.block(chapter.intro, _resolver(links, source)),
+                minutes=show.minutes(sum(r.exercise.minutes for r in members)),
+                exercises=tuple(
+                    ExerciseLine(
+                        url=exercise_url(r.exercise.slug),
+                        title=r.exercise.title,
+                        summary=markdown.plain(r.summary),
+                        questions=" ".join(question_marks(r)),
+                    )
+                    for r in members
+                ),
+            )
+        )
+    return tuple(lines)
+
+
+def _resolver(links: Links, source: str) -> Callable[[str], str]:
+    return lambda href: links.resolve(href, page=HOME, source=source, line=None)
+
+
+def _checks(library: Library) -> tuple[Promise, ...]:
+    """What is promised of all runs, and the worst or the whole of what was measured."""
+    found = [library.validation(m.id) for m in library.training]
+    losses = [v.loss_difference for v in found if v.loss_difference is not None]
+    calls = [v for v in found if v.calls]
+    checks = []
+    if losses:
+        checks.append(Promise(
+            "Loss of every scheme against its partner, every step, largest relative difference", "≤ 10⁻⁶",
+            show.power(max(losses)), len(losses)))  # fmt: skip
+    if calls:
+        matched, total = sum(v.matched for v in calls), sum(v.calls for v in calls)
+        checks.append(Promise(
+            "Collectives and sends matched across ranks", "all",
+            f"{show.integer(matched)} of {show.integer(total)}", len(calls)))  # fmt: skip
+    if found:
+        errors = sorted((v.median_replay_error for v in found), key=abs)
+        alone = sorted((v.median_replay_error_alone for v in calls), key=abs)
+        checks.append(Promise(
+            "Replay with recorded durations against the recorded step, median of each run’s steps, worst run",
+            f"≤ 5{show.THIN}%", show.percent(errors[-1], 2), len(found)))  # fmt: skip
+        if alone:
+            checks.append(Promise(
+                "The same without the edges between ranks: what the graph explains", "–",
+                show.percent(alone[-1], 1), len(alone)))  # fmt: skip
+    return tuple(checks)

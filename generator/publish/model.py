@@ -1,0 +1,344 @@
+"""The pages of a site as plain data, before any template runs.
+
+What a template shows is prepared here as text (`str`, escaped when it is rendered) or as HTML that the
+generator made (`Markup`). Addresses are paths from the site's root; the renderer makes them relative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    url: str
+    title: str
+    #: Chapter letter and number of an exercise, e.g. E25.
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of a list of facts."""
+
+    name: str
+    value: str
+    note: str = ""
+    url: str = ""
+    #: Where the number comes from: recorded, reconstructed, formula.
+    label: str = ""
+
+
+# ---- exercises
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    id: str
+    title: str
+    run: str
+    run_url: str
+    mode: str
+    label: str
+    svg: Markup
+    #: The figure's table for screen readers.
+    numbers: Markup
+    caption: Markup
+    kind: str = "figure"
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    id: str
+    heading: Markup
+    body: Markup
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    text: Markup
+    why: Markup
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    kind: str
+    id: str
+    #: Position among the page's questions, from 1.
+    number: int
+    key: str
+    hash: str
+    prompt: Markup
+    hint: Markup
+    explain: Markup
+    label: str
+    #: The answer key, encoded.
+    answer: str
+    #: How near counts as right; empty for a choice.
+    within: str = ""
+    #: Only of a number: its unit, and the answer as it is shown.
+    unit: str = ""
+    shown: str = ""
+    #: Only of a choice.
+    many: bool = False
+    options: tuple[Option, ...] = ()
+
+
+Row = FigureRow | TextRow | QuestionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One exercise of the chapter, in the page's header."""
+
+    url: str
+    title: str
+    number: int
+    current: bool
+    #: Shown on a phone too: the exercise and its neighbours.
+    near: bool
+    #: "key hash key hash …" of its questions.
+    questions: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseData:
+    label: str
+    chapter_slug: str
+    chapter_title: str
+    minutes: str
+    steps: tuple[Step, ...]
+    #: "key hash" of each question.
+    pips: tuple[str, ...]
+    requires: tuple[Link, ...]
+    intro: Markup
+    facts: tuple[Fact, ...]
+    rows: tuple[Row, ...]
+    cluster: Markup
+    sources: tuple[Markup, ...]
+    runs: tuple[Link, ...]
+    previous: Link | None
+    next: Link | None
+
+
+# ---- home
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseLine:
+    url: str
+    title: str
+    summary: str
+    questions: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterLine:
+    slug: str
+    letter: str
+    title: str
+    intro: Markup
+    minutes: str
+    exercises: tuple[ExerciseLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatioLine:
+    run: str
+    url: str
+    communication: str
+    computation: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A line of "How right is it?" over all runs."""
+
+    what: str
+    promised: str
+    measured: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomeData:
+    #: The figure that compares the runs; empty in a book without any.
+    comparison: Markup
+    comparison_title: str
+    comparison_note: str
+    chapters: tuple[ChapterLine, ...]
+    #: What the ratios of this book's runs are, in a sentence.
+    ratio_range: str
+    ratio_figure: Markup
+    ratios: tuple[RatioLine, ...]
+    checks: tuple[Promise, ...]
+    contributing: str
+    sample: Markup
+
+
+# ---- runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigure:
+    title: str
+    note: str
+    label: str
+    svg: Markup
+    numbers: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    what: str
+    measured: str
+    limit: str
+    #: Where the measured value lies on a rail whose limit is at 100 px; None without a limit.
+    at_px: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LossLine:
+    step: int
+    loss: str
+    partner: str
+    difference: str
+    time: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLine:
+    name: str
+    unit: str
+    values: tuple[str, ...]
+    all: str
+    label: str
+    #: The same metric as the line above, in another mode.
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationLine:
+    op: str
+    members: int
+    payload: str
+    median: str
+    quartiles: str
+    sent: str
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    name: str
+    size: str
+    events: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    id: str
+    title: str
+    text: str
+    used_in: tuple[Link, ...]
+    others: tuple[Link, ...]
+    figures: tuple[RunFigure, ...]
+    checks: tuple[Check, ...]
+    losses: tuple[LossLine, ...]
+    partner: Link | None
+    what: tuple[Fact, ...]
+    where: tuple[Fact, ...]
+    step: int
+    ranks: tuple[int, ...]
+    metrics: tuple[MetricLine, ...]
+    table: tuple[CalibrationLine, ...]
+    files: tuple[FileLine, ...]
+    command: str
+    source_name: str
+    source: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    id: str
+    title: str
+    url: str
+    ranks: str
+    isolated: str
+    recorded: str
+    link: str
+    ratio: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunsData:
+    runs: tuple[RunLine, ...]
+
+
+# ---- reference
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    id: str
+    name: str
+    text: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A metric or a formula."""
+
+    name: str
+    unit: str
+    call: str
+    doc: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionsData:
+    labels: tuple[Term, ...]
+    terms: tuple[Term, ...]
+    metrics: tuple[Entry, ...]
+    facts: tuple[Entry, ...]
+    formulas: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotFoundData:
+    pass
+
+
+Data = ExerciseData | HomeData | RunData | RunsData | DefinitionsData | NotFoundData
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    url: str
+    #: File name of the template.
+    template: str
+    title: str
+    description: str
+    data: Data
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """All that a site consists of, but for its assets."""
+
+    title: str
+    description: str
+    #: Public address with a slash at the end, or empty.
+    url: str
+    source: str
+    pages: tuple[Page, ...]
+    #: Address in the site to the file that is copied there.
+    files: tuple[tuple[str, Path], ...]

@@ -1,0 +1,97 @@
+"""How numbers are written: thin spaces between thousands, a true minus, a thin space before the unit.
+
+Nothing is rounded before it is shown; rounding happens here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+THIN = "\u2009"
+MINUS = "\u2212"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int = 0) -> str:
+    """`value` with `digits` decimals, rounded half up, e.g. 1 081.5."""
+    if not math.isfinite(value):
+        return "–"
+    exact = Decimal(repr(value) if isinstance(value, float) else value)
+    rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    text = f"{abs(rounded):,.{digits}f}".replace(",", THIN)
+    return MINUS + text if rounded < 0 else text
+
+
+def integer(value: int) -> str:
+    """A count, e.g. 6 857 216."""
+    return number(value)
+
+
+def milliseconds(ns: float, digits: int = 1) -> str:
+    """A time given in ns, without its unit, in ms; short times keep two significant digits."""
+    ms = ns / 1e6
+    if ms and abs(ms) < 0.1 and digits < 3:
+        digits = 3
+    return number(ms, digits)
+
+
+def time(ns: float, digits: int = 1) -> str:
+    """A time given in ns, in ms with its unit, e.g. 526.1 ms."""
+    return f"{milliseconds(ns, digits)}{THIN}ms"
+
+
+def megabytes(count: float) -> str:
+    """Bytes without their unit, in MB (10⁶ bytes)."""
+    return number(count / 1e6, 2)
+
+
+def size(count: float) -> str:
+    """Bytes with a decimal unit of about three significant digits, e.g. 11.4 kB."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= factor:
+            scaled = count / factor
+            return f"{number(scaled, 1 if scaled >= 10 else 2)}{THIN}{unit}"
+    return f"{number(count)}{THIN}B"
+
+
+def percent(fraction: float, digits: int = 1) -> str:
+    """A fraction as per cent, e.g. 26.4 %."""
+    return f"{number(fraction * 100, digits)}{THIN}%"
+
+
+def power(value: float, digits: int = 1) -> str:
+    """A small number as a power of ten, e.g. 1.6 × 10⁻⁷."""
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    mantissa = round(value / 10.0**exponent, digits)
+    if abs(mantissa) >= 10:
+        mantissa, exponent = mantissa / 10, exponent + 1
+    return f"{number(mantissa, digits)} × 10{str(exponent).translate(_SUPERSCRIPT)}"
+
+
+def minutes(count: int) -> str:
+    """A reading time, e.g. 55 min or 1 h 50."""
+    if count < 60:
+        return f"{count}{THIN}min"
+    hours, rest = divmod(count, 60)
+    return f"{hours}{THIN}h{THIN}{rest:02d}" if rest else f"{hours}{THIN}h"
+
+
+def metric(value: float, unit: str) -> str:
+    """A metric's value without its unit, in the unit that `metric_unit` names."""
+    if unit == "ns":
+        return milliseconds(value)
+    if unit == "B":
+        return megabytes(value)
+    return integer(value) if isinstance(value, int) else number(value * 100, 1)
+
+
+def metric_unit(value: float, unit: str) -> str:
+    """The unit that a metric is shown in: ms, MB, % or none (a count)."""
+    if unit == "ns":
+        return "ms"
+    if unit == "B":
+        return "MB"
+    return "" if isinstance(value, int) else "%"

@@ -1,0 +1,11 @@
+"""The recorder: real training runs on CPU ranks, logged and written to measured_runs/.
+
+The one package that imports PyTorch, and only when something is recorded.
+"""
+
+from __future__ import annotations
+
+from generator.recorder.record import record
+from generator.recorder.registry import RUNS, RunSpec
+
+__all__ = ["RUNS", "RunSpec", "record"]

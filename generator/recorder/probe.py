@@ -1,0 +1,181 @@
+"""Phases and layers of a step, seen from outside: hooks on modules and tensors, wrapped methods.
+
+A scheme's source has no instrumentation; a probe is attached to the scheme after it is built.
+
+* Phases: forward from the outermost module's call until backward is asked for; backward; optimizer
+  until the gradients are cleared. In a pipeline, the stage's own methods for one micro-batch.
+* Layers: embedding, blocks and head. Forward: the module's call, with whatever hooks a scheme has put
+  around it (FSDP's all-gather of a block is part of that block). Backward: from the gradient of a
+  block's output to the gradient of the next one's; the head begins with the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.pipelining.schedules import _PipelineSchedule
+from torch.distributed.pipelining.stage import _PipelineStageBase
+
+from generator.recorder.log import Arguments, EventLog, Span
+from generator.recorder.model import GPT
+from generator.recorder.schemes.base import Scheme
+
+
+class Probe:
+    """Turns what a scheme does into phases and layers of an event log."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self._phase: Span | None = None
+        self._layer: Span | None = None
+        #: The layer in which backward begins: the last one that is here.
+        self._deepest: Arguments = {}
+
+    def attach(self, scheme: Scheme) -> None:
+        """Watch a scheme, for the rest of the process."""
+        models = [m for module in scheme.modules for m in module.modules() if isinstance(m, GPT)]
+        for model in models:
+            for arguments, module in _layers(model):
+                self._watch_layer(module, arguments)
+                self._deepest = arguments
+        if hasattr(scheme, "schedule"):
+            self._watch_stages()
+        else:
+            self._watch_step(scheme.modules[0])
+        self._watch_optimizer(scheme.optimizer)
+
+    def begin_phase(self, name: str, place: Arguments) -> None:
+        """End the phase that is open and begin another; `place` is micro-batch and chunk, or empty."""
+        self.end_phase()
+        self._phase = self.log.begin(name, "user_annotation", {"phase": name, **place})
+        self.log.boundary()
+
+    def end_phase(self) -> None:
+        """End the open phase and its layer, if any."""
+        self.end_layer()
+        if self._phase is not None:
+            self.log.boundary()
+            self.log.end(self._phase)
+            self._phase = None
+
+    def begin_layer(self, arguments: Arguments) -> None:
+        """End the layer that is open and begin another inside the open phase."""
+        self.end_layer()
+        if self._phase is None:
+            return
+        inherited = {k: v for k, v in self._phase.arguments.items() if k != "step"}
+        name = f"layer {arguments['layer']}" if "layer" in arguments else arguments["module"]
+        self._layer = self.log.begin(name, "user_annotation", {**inherited, **arguments})
+        self.log.boundary()
+
+    def end_layer(self) -> None:
+        """End the open layer, if any."""
+        if self._layer is not None:
+            self.log.boundary()
+            self.log.end(self._layer)
+            self._layer = None
+
+    def _watch_layer(self, module: nn.Module, arguments: Arguments) -> None:
+        def before(*_: Any) -> None:
+            self.begin_layer(arguments)
+
+        def output_known(_: nn.Module, inputs: Any, output: Tensor) -> None:
+            # In backward, the gradient of this output is where this layer begins.
+            self.log.boundary()
+            if output.requires_grad:
+                output.register_hook(lambda gradient: self.begin_layer(arguments))
+
+        def after(*_: Any) -> None:
+            self.end_layer()
+
+        # First and last of all hooks, so that a scheme's own fall inside; the tensor hook before a
+        # scheme's, so that what these do at the start of a layer's backward belongs to that layer.
+        module.register_forward_pre_hook(before, prepend=True)
+        if arguments["module"] != "head":
+            module.register_forward_hook(output_known, prepend=True)
+            module.register_forward_hook(after)
+        # The head has no end of its own in forward: the loss belongs to it.
+
+    def _watch_step(self, outermost: nn.Module) -> None:
+        def before(*_: Any) -> None:
+            self.begin_phase("forward", {})
+
+        outermost.register_forward_pre_hook(before, prepend=True)
+        original = Tensor.backward
+
+        def backward(tensor: Tensor, *values: Any, **named: Any) -> None:
+            self.begin_phase("backward", {})
+            self.begin_layer(self._deepest)
+            original(tensor, *values, **named)
+            self.end_phase()
+
+        Tensor.backward = backward
+
+    def _watch_stages(self) -> None:
+        """A pipeline's phases, by micro-batch. The loss is computed after the last stage's forward."""
+        stage = _PipelineStageBase
+
+        def forward_begins(stage: Any, microbatch: int, *_: Any, **__: Any) -> None:
+            self.begin_phase("forward", {"microbatch": microbatch, "chunk": stage.stage_index})
+
+        def forward_ends(stage: Any, *_: Any, **__: Any) -> None:
+            if not stage.is_last:
+                self.end_phase()
+
+        def backward_begins(stage: Any, microbatch: int, *_: Any, **named: Any) -> None:
+            name = "backward" if named.get("full_backward", True) else "backward_input"
+            self.begin_phase(name, {"microbatch": microbatch, "chunk": stage.stage_index})
+            self.begin_layer(self._deepest)
+
+        def weights_begin(stage: Any, microbatch: int, *_: Any, **__: Any) -> None:
+            self.begin_phase("backward_weight", {"microbatch": microbatch, "chunk": stage.stage_index})
+
+        def ends(*_: Any, **__: Any) -> None:
+            self.end_phase()
+
+        _around(stage, "forward_one_chunk", forward_begins, forward_ends)
+        _around(stage, "backward_one_chunk", backward_begins, ends)
+        _around(stage, "backward_weight_one_chunk", weights_begin, ends)
+        _around(_PipelineSchedule, "_maybe_compute_loss", None, ends)
+
+    def _watch_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        def begins(*_: Any, **__: Any) -> None:
+            self.begin_phase("optimizer", {})
+
+        def ends(*_: Any, **__: Any) -> None:
+            self.end_phase()
+
+        _around(optimizer, "step", begins, None)
+        _around(optimizer, "zero_grad", None, ends)
+
+
+def _layers(model: GPT) -> list[tuple[Arguments, nn.Module]]:
+    """The layers of a model or a slice of one, in order of forward, with what the log says of them."""
+    layers: list[tuple[Arguments, nn.Module]] = []
+    if model.embedding is not None:
+        layers.append(({"module": "embedding"}, model.embedding))
+    for name, block in model.blocks.items():
+        layers.append(({"module": "block", "layer": int(name)}, block))
+    if model.head is not None:
+        layers.append(({"module": "head"}, model.head))
+    return layers
+
+
+def _around(
+    owner: Any, name: str, before: Callable[..., None] | None, after: Callable[..., None] | None
+) -> None:
+    """Replace a method by itself with something before and something after it."""
+    original = getattr(owner, name)
+
+    def wrapped(*values: Any, **named: Any) -> Any:
+        if before is not None:
+            before(*values, **named)
+        result = original(*values, **named)
+        if after is not None:
+            after(*values, **named)
+        return result
+
+    setattr(owner, name, wrapped)

@@ -1,0 +1,49 @@
+"""How far a recording is, on stderr: one line that changes on a terminal, a few plain ones elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+
+class Progress:
+    """Shows work done and time left; the estimate is the mean of what is done so far."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._what, self._units, self._done, self._begin_s = "", 0, -1, 0.0
+
+    @property
+    def _out(self) -> TextIO:
+        return self._stream if self._stream is not None else sys.stderr
+
+    def start(self, what: str, units: int) -> None:
+        """Begin a piece of work of so many units."""
+        self._what, self._units, self._done, self._begin_s = what, units, -1, time.monotonic()
+        self.update(0)
+
+    def update(self, done: int) -> None:
+        """Show that so many units are done; says nothing if that is not new."""
+        if done == self._done:
+            return
+        self._done = done
+        elapsed_s = time.monotonic() - self._begin_s
+        left = f", {elapsed_s / done * (self._units - done):.0f} s left" if done else ""
+        text = f"{self._what}: {done} of {self._units}{left}"
+        if self._out.isatty():
+            self._out.write(f"\r\x1b[K{text}")
+            self._out.flush()
+        elif done in (0, self._units):
+            self.say(text)
+
+    def stop(self) -> None:
+        """Leave the line."""
+        if self._out.isatty():
+            self._out.write("\r\x1b[K")
+            self._out.flush()
+
+    def say(self, text: str) -> None:
+        """One line that stays."""
+        self._out.write(f"{text}\n")
+        self._out.flush()

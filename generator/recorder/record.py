@@ -1,0 +1,208 @@
+"""Record runs: start the ranks, collect what they saw, write measured_runs/<id>/ whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomli_w
+
+from generator.recorder.progress import Progress
+from generator.recorder.registry import (
+    CALIBRATION,
+    LEARNING_RATE,
+    REFERENCE,
+    RUNS,
+    SEED,
+    STEPS,
+    WARMUP_STEPS,
+    RunSpec,
+)
+from generator.runs.manifest import (
+    FILE_NAME,
+    SCHEMA,
+    Batch,
+    Machine,
+    Manifest,
+    Mesh,
+    Model,
+    Optimizer,
+    Ratio,
+    Step,
+    to_toml,
+)
+
+if TYPE_CHECKING:
+    from generator.recorder.model import Shape
+    from generator.recorder.rank import Outcome
+
+
+def record(
+    ids: Iterable[str], out: Path, *, commit: str = "", command: str = "", progress: Progress | None = None
+) -> None:
+    """Record runs by id into folders of their names below `out`, each replacing what was there.
+
+    Raises UserError where a rank fails or hangs, and ModuleNotFoundError without PyTorch.
+    """
+    shown = progress or Progress()
+    for name in ids:
+        record_spec(RUNS[name], out, commit=commit, command=command, progress=shown)
+
+
+def record_spec(
+    spec: RunSpec, out: Path, *, commit: str, command: str, progress: Progress,
+    shape: Shape | None = None, steps: int = STEPS, stall_s: float = 120.0,
+) -> Manifest:
+    """Record one run; `shape` and `steps` are smaller in tests."""
+    prepare_process()
+    from generator.recorder.links import links
+
+    calibration = CALIBRATION if spec.kind == "training" else ""
+    with (
+        links(spec.world_size, spec.rate_mbit, calibration) as network,
+        _whole_folder(out, spec.id) as folder,
+    ):
+        if network.reason:
+            progress.say(
+                f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback.")
+        manifest = replace(_head(spec, commit, command), link=network.link)
+        if spec.kind == "calibration":
+            from generator.recorder.calibrate import measure
+
+            manifest = replace(
+                manifest, table=measure(spec, network, folder, progress, stall_s=stall_s))
+        else:
+            from generator.recorder.launch import launch
+            from generator.recorder.model import Shape
+            from generator.recorder.rank import Plan, run_rank
+
+            shape = shape or Shape()
+            plan = Plan(spec, shape, network, steps, folder, time.monotonic_ns())
+            outcomes: list[Outcome] = launch(
+                partial(run_rank, plan), spec.world_size, steps, what=spec.id, progress=progress,
+                stall_s=stall_s)
+            manifest = _training(manifest, spec, shape, outcomes)
+        (folder / FILE_NAME).write_text(tomli_w.dumps(to_toml(manifest)), encoding="utf-8")
+    return manifest
+
+
+def prepare_process() -> None:
+    """One thread a rank, and no chatter: must be set before PyTorch is imported and ranks are forked."""
+    for name, value in {
+        "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }.items():
+        os.environ.setdefault(name, value)
+
+
+def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
+    """What is known before anything is run."""
+    return Manifest(
+        schema=SCHEMA,
+        id=spec.id,
+        title=spec.title,
+        kind=spec.kind,
+        scheme=spec.scheme,
+        description=spec.description,
+        source=spec.source,
+        command=command,
+        commit=commit,
+        date=datetime.now(UTC).date().isoformat(),
+        machine=_machine(spec.world_size),
+        link=None,  # type: ignore[arg-type]
+        partner=REFERENCE if spec.kind == "training" and spec.id != REFERENCE else "",
+        mesh=spec.full_mesh() if spec.mesh else Mesh(),
+        schedule=spec.schedule,
+        options=spec.options,
+    )
+
+
+def _training(manifest: Manifest, spec: RunSpec, shape: Shape, outcomes: list[Outcome]) -> Manifest:
+    from generator.recorder import data
+    from generator.recorder.model import GPT
+
+    steps = len(outcomes[0].losses)
+    losses = [
+        statistics.fmean(loss for o in outcomes if (loss := o.losses[i]) is not None) for i in range(steps)]
+    flags = [Step(i, warmup=i < WARMUP_STEPS, detail=i == steps - 1, loss=losses[i]) for i in range(steps)]
+    return replace(
+        manifest,
+        model=Model(
+            shape.d_model, shape.layers, shape.heads, shape.vocabulary,
+            sum(p.numel() for p in GPT(shape).parameters()),
+            tuple(o.parameters for o in outcomes)),
+        batch=Batch(shape.sequences, shape.tokens, data.TEXT.name, data.text_sha256(), SEED),
+        optimizer=Optimizer("AdamW", LEARNING_RATE),
+        ratio=_ratio(spec, outcomes, [s.index for s in flags if not s.warmup and not s.detail]),
+        steps=tuple(flags),
+        ranks=tuple(o.file for o in outcomes),
+    )
+
+
+def _ratio(spec: RunSpec, outcomes: list[Outcome], timed: list[int]) -> Ratio:
+    """Communication alone over computation alone, at the link's nominal rate."""
+    timed = timed or [0]
+    sent = statistics.fmean(statistics.median(o.wire_bytes[i] for i in timed) for o in outcomes)
+    computed = statistics.fmean(statistics.median(o.computation_ns[i] for i in timed) for o in outcomes)
+    communication_ms = sent * 8 / (spec.rate_mbit * 1e3) if spec.rate_mbit else 0.0
+    computation_ms = computed / 1e6
+    return Ratio(
+        round(communication_ms, 3), round(computation_ms, 3), round(communication_ms / computation_ms, 4))
+
+
+def _machine(ranks: int) -> Machine:
+    import torch
+
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return Machine(
+        cpu=_cpu_name(),
+        cores=cores,
+        memory_gib=round(memory, 1),
+        kernel=platform.release(),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        backend="gloo" if ranks > 1 else "none",
+        threads_per_rank=1,
+        ranks_per_core=ranks / cores,
+    )
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+@contextmanager
+def _whole_folder(out: Path, name: str) -> Iterator[Path]:
+    """A folder that appears under its name only if nothing failed, in place of the one before it."""
+    out.mkdir(parents=True, exist_ok=True)
+    target = out / name
+    # Beside the target, so that renaming cannot cross file systems; hidden from whoever reads runs.
+    folder, old = out / f".{name}.{os.getpid()}.new", out / f".{name}.{os.getpid()}.old"
+    folder.mkdir()
+    try:
+        yield folder
+        (folder / ".store").unlink(missing_ok=True)
+        if target.exists():
+            target.rename(old)
+        try:
+            folder.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,55 @@
+"""Fully sharded data parallelism (ZeRO-3): a rank keeps its shard of every parameter, and collects the rest.
+
+Each block is a unit: its parameters are all-gathered before its forward and again before its backward,
+and its gradients are reduce-scattered. One block is prefetched, so that its all-gather runs while the
+block before it computes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.optim import AdamW
+
+from generator.recorder.data import Batch
+from generator.recorder.model import GPT, build_model, loss_of
+from generator.recorder.schemes.base import Context
+
+
+def shard(model: GPT, ranks: int) -> None:
+    """Shard every block, and the embedding and the head together as the root, over all ranks."""
+    mesh = init_device_mesh("cpu", (ranks,), mesh_dim_names=("shard",))
+    blocks = [fully_shard(block, mesh=mesh) for block in model.blocks.values()]
+    root = fully_shard(model, mesh=mesh)
+    for before, after in pairwise(blocks):
+        before.set_modules_to_forward_prefetch([after])
+        after.set_modules_to_backward_prefetch([before])
+    assert isinstance(root, FSDPModule)
+    # Without this an all-gather on CPU blocks the rank that asks for it, and prefetching hides nothing.
+    root._set_unshard_async_op(True)
+
+
+class Sharded:
+    """The single process's step, on a share of the batch."""
+
+    def __init__(self, context: Context) -> None:
+        self.rank, self.ranks = context.rank, context.world_size
+        self.model = build_model(context.shape, context.seed)
+        shard(self.model, self.ranks)
+        self.modules: list[nn.Module] = [self.model]
+        self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
+
+    def step(self, batch: Batch) -> Tensor:
+        mine = batch.share(self.rank, self.ranks)
+        loss = loss_of(self.model(mine.inputs), mine.targets)
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss.detach()
+
+
+def build(context: Context) -> Sharded:
+    return Sharded(context)

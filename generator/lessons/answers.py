@@ -17,8 +17,14 @@ from generator.lessons.scope import Scope
 from generator.units import show
 
 __all__ = [
-    "PageResolver", "ResolvedBlock", "ResolvedChoice", "ResolvedExercise", "ResolvedMisconception",
-    "ResolvedNumber", "ResolvedOption", "resolve",
+    "PageResolver",
+    "ResolvedBlock",
+    "ResolvedChoice",
+    "ResolvedExercise",
+    "ResolvedMisconception",
+    "ResolvedNumber",
+    "ResolvedOption",
+    "resolve",
 ]
 
 ResolvedBlock = Prose | TimelineFigure | ResolvedQuestion
@@ -26,13 +32,13 @@ ResolvedBlock = Prose | TimelineFigure | ResolvedQuestion
 
 @dataclass(frozen=True, slots=True)
 class ResolvedExercise:
-    """An exercise whose texts are Markdown with all numbers in place, and whose questions have answers.
+    """An exercise whose texts are Markdown with all numbers in place, and whose questions have answers."""
 
-    `exercise.summary` and `exercise.cluster` are resolved too; `exercise.blocks` are as written.
-    """
-
+    #: As written.
     exercise: Exercise
     blocks: tuple[ResolvedBlock, ...]
+    summary: str
+    cluster: str
 
 
 @dataclass(slots=True)
@@ -57,13 +63,21 @@ class PageResolver:
     def _shown(self, expression: str, unit: str | None, line: int | None) -> str:
         result = self.value(expression, line).result
         if isinstance(result, bool):
-            raise UserError(f"'{expression}' is true or false and cannot stand in a text", path=self.path,
-                            line=line, remedy="Write an expression that gives a number.")
+            raise UserError(
+                f"'{expression}' is true or false and cannot stand in a text",
+                path=self.path,
+                line=line,
+                remedy="Write an expression that gives a number.",
+            )
         try:
             return show(result, unit)
         except ValueError as error:
-            raise UserError(f"'{expression}' cannot be shown: {error}", path=self.path, line=line,
-                            remedy="Give a unit that fits: {… | ms}.") from None
+            raise UserError(
+                f"'{expression}' cannot be shown: {error}",
+                path=self.path,
+                line=line,
+                remedy="Give a unit that fits: {… | ms}.",
+            ) from None
 
 
 def resolve(exercise: Exercise, scope: Scope) -> ResolvedExercise:
@@ -76,7 +90,8 @@ def resolve(exercise: Exercise, scope: Scope) -> ResolvedExercise:
 
 
 def resolve_with(
-    exercise: Exercise, resolver: PageResolver,
+    exercise: Exercise,
+    resolver: PageResolver,
     each: Callable[[Question, ResolvedQuestion], None] = lambda _question, _resolved: None,
 ) -> tuple[ResolvedExercise, tuple[UserError, ...]]:
     """What can be resolved of an exercise, and what is wrong with the rest.
@@ -100,6 +115,10 @@ def resolve_with(
             blocks.append(found)
             if len(problems) == before:
                 each(block, found)
-    whole = replace(exercise, summary=resolver.text(exercise.summary, exercise.lines.get("summary")),
-                    cluster=resolver.text(exercise.cluster, exercise.lines.get("cluster")))
-    return ResolvedExercise(whole, tuple(blocks)), tuple(problems)
+    resolved = ResolvedExercise(
+        exercise,
+        tuple(blocks),
+        summary=resolver.text(exercise.summary, exercise.lines.get("summary")),
+        cluster=resolver.text(exercise.cluster, exercise.lines.get("cluster")),
+    )
+    return resolved, tuple(problems)

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from generator.errors import UserError
-from generator.units import kind_of, registry, same_kind
+from generator.units import kind_of, quantity, registry, same_kind
 
 _MAX_EXPONENT = 64
 _MAX_BASE = 1e9
+
+#: A 0 as it was written: the one number that may be compared with a time or a size.
+ZERO = object()
 
 
 class Wrong(Exception):
@@ -51,7 +54,8 @@ def exact(value: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    return value if isinstance(value, str) else value.magnitude
+    """A filter's value as Python has it: text, or a whole number."""
+    return value if isinstance(value, str) else _scalar(value).magnitude
 
 
 def _scalar(value: Any) -> Any:
@@ -61,7 +65,11 @@ def _scalar(value: Any) -> Any:
         raise Wrong("has one value a rank", "Take the min, max, sum or mean of them first.")
     if isinstance(value, bool):
         raise Wrong("calculates with true or false", "Calculate with numbers.")
-    return value
+    return quantity(0) if value is ZERO else value
+
+
+def _kept(value: Any) -> Any:
+    return value if value is ZERO else _scalar(value)
 
 
 def bare(value: Any) -> float:
@@ -73,23 +81,33 @@ def bare(value: Any) -> float:
 def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def call(a: Any, b: Any) -> Any:
         return guarded(lambda: function(_scalar(a), _scalar(b)))
+
     return call
 
 
 def _alike(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operation on two values of one kind; pint lets some of the others pass."""
+
     def call(a: Any, b: Any) -> Any:
         if isinstance(a, bool) and isinstance(b, bool) and function in (operator.eq, operator.ne):
             return function(a, b)
-        return guarded(lambda: function(*_same_unit([_scalar(a), _scalar(b)])))
+        return guarded(lambda: function(*_same_unit([_kept(a), _kept(b)])))
+
     return call
 
 
 def _same_unit(values: list[Any]) -> list[Any]:
+    """The values in the unit of the first; a written 0 is 0 of whatever it stands beside."""
+    measured = [v for v in values if v is not ZERO]
+    if not measured:
+        return [quantity(0) for _ in values]
+    values = [0 * measured[0] if v is ZERO else v for v in values]
     for other in values[1:]:
         if not same_kind(values[0], other):
-            raise Wrong(f"{kind_of(values[0])} and {kind_of(other)} are mixed",
-                         "Compare and add values of one kind only.")
+            raise Wrong(
+                f"{kind_of(values[0])} and {kind_of(other)} are mixed",
+                "Compare and add values of one kind only.",
+            )
     return [v if v.units == values[0].units else v.to(values[0].units) for v in values]
 
 
@@ -99,8 +117,9 @@ def _power(a: Any, b: Any) -> Any:
         raise Wrong("an exponent has a unit", "Use a pure number.")
     power = bare(exponent)
     if abs(power) > _MAX_EXPONENT or abs(base.magnitude) > _MAX_BASE:
-        raise Wrong("a power is too large",
-                     f"Keep exponents up to {_MAX_EXPONENT} and bases up to {_MAX_BASE:.0e}.")
+        raise Wrong(
+            "a power is too large", f"Keep exponents up to {_MAX_EXPONENT} and bases up to {_MAX_BASE:.0e}."
+        )
     result = guarded(lambda: base**power)
     if isinstance(result.magnitude, complex):
         raise Wrong("the root of a negative number", "Take the root of a positive number.")
@@ -109,7 +128,7 @@ def _power(a: Any, b: Any) -> Any:
 
 def _values(arguments: tuple[Any, ...]) -> list[Any]:
     flat = [v for a in arguments for v in (a if isinstance(a, list) else [a])]
-    return _same_unit([_scalar(v) for v in flat])
+    return _same_unit([_kept(v) for v in flat])
 
 
 def _absolute(value: Any) -> Any:

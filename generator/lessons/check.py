@@ -39,8 +39,9 @@ def check(
         problems += _check_answers(exercise, manifests, ids, make, words, sound)
     for chapter in dict.fromkeys(e.chapter.path for e in exercises):
         intro = next(e.chapter for e in exercises if e.chapter.path == chapter)
-        problems += check_links(intro.intro, _intro_line(intro.path.read_text("utf-8"), intro.intro),
-                                intro.path, links)
+        problems += check_links(
+            intro.intro, _intro_line(intro.path.read_text("utf-8"), intro.intro), intro.path, links
+        )
     return _in_order(problems)
 
 
@@ -48,8 +49,12 @@ def scope_of(
     exercise: Exercise, manifests: dict[str, Manifest], timelines: Timelines, vocabulary: Vocabulary
 ) -> Scope:
     """What an exercise's expressions can see: the runs that its page names and no others."""
-    return Scope(exercise.runs[0] if exercise.runs else "",
-                 {r: manifests[r] for r in exercise.runs if r in manifests}, timelines, vocabulary)
+    return Scope(
+        exercise.runs[0] if exercise.runs else "",
+        {r: manifests[r] for r in exercise.runs if r in manifests},
+        timelines,
+        vocabulary,
+    )
 
 
 def _read_manifests(book: Book, problems: list[UserError]) -> tuple[dict[str, Manifest], list[str]]:
@@ -87,28 +92,40 @@ def _check_links(exercise: Exercise, links: Targets) -> Iterator[UserError]:
         elif isinstance(block, TimelineFigure):
             texts.append((block.caption, block.lines.get("caption", block.line)))
         else:
-            texts += [(getattr(block, k), block.lines.get(k, block.line))
-                      for k in ("prompt", "hint", "explain")]
+            texts += [
+                (getattr(block, k), block.lines.get(k, block.line)) for k in ("prompt", "hint", "explain")
+            ]
             if isinstance(block, NumberQuestion):
                 texts += [(m.say, m.say_line) for m in block.misconceptions]
             else:
-                texts += [(t, c.lines.get(k, c.line)) for c in block.choices
-                          for k, t in (("text", c.text), ("why", c.why))]
+                texts += [
+                    (t, c.lines.get(k, c.line))
+                    for c in block.choices
+                    for k, t in (("text", c.text), ("why", c.why))
+                ]
     for text, line in texts:
         yield from check_links(text, line, exercise.path, links)
 
 
 def _check_answers(
-    exercise: Exercise, manifests: dict[str, Manifest], ids: list[str], timelines: Timelines,
-    vocabulary: Vocabulary, sound: bool,
+    exercise: Exercise,
+    manifests: dict[str, Manifest],
+    ids: list[str],
+    timelines: Timelines,
+    vocabulary: Vocabulary,
+    sound: bool,
 ) -> Iterator[UserError]:
     """What cannot be computed and, where the file is sound in form, what the values show to be wrong."""
     line = exercise.lines.get("runs")
     unread = False
     for run in exercise.runs:
         if run not in ids:
-            yield UserError(f"unknown run '{run}'", path=exercise.path, line=line,
-                            remedy=did_you_mean(run, ids) if ids else "The book has no runs: record some.")
+            yield UserError(
+                f"unknown run '{run}'",
+                path=exercise.path,
+                line=line,
+                remedy=did_you_mean(run, ids) if ids else "The book has no runs: record some.",
+            )
         # A run that cannot be read, or is not there, is one problem and not one for every expression.
         unread = unread or run not in manifests
     for block in exercise.blocks:
@@ -118,8 +135,9 @@ def _check_answers(
             yield from _check_computed(exercise, block, vocabulary)
     if unread or not exercise.runs:
         return
-    resolver = PageResolver(exercise.path, exercise.slug,
-                            scope_of(exercise, manifests, timelines, vocabulary))
+    resolver = PageResolver(
+        exercise.path, exercise.slug, scope_of(exercise, manifests, timelines, vocabulary)
+    )
     wrong: list[UserError] = []
 
     def check_question(question: Question, resolved: ResolvedQuestion) -> None:
@@ -139,13 +157,17 @@ def _check_figure(
         return
     if figure.run not in ids:
         if figure.run not in exercise.runs:
-            yield here(f"unknown run '{figure.run}'",
-                       remedy=did_you_mean(figure.run, ids) if ids else "Record it first.")
+            yield here(
+                f"unknown run '{figure.run}'",
+                remedy=did_you_mean(figure.run, ids) if ids else "Record it first.",
+            )
     elif figure.run not in exercise.runs:
         yield here(f"the run '{figure.run}' is not one of the page's", remedy="Add it to 'runs'.")
     elif figure.run in manifests and manifests[figure.run].kind != "training":
-        yield here(f"the run '{figure.run}' is a {manifests[figure.run].kind} and has no timeline",
-                   remedy="Show a training run.")
+        yield here(
+            f"the run '{figure.run}' is a {manifests[figure.run].kind} and has no timeline",
+            remedy="Show a training run.",
+        )
 
 
 def _check_computed(
@@ -160,8 +182,12 @@ def _check_computed(
         except UserError:
             continue  # told where the expression is evaluated
         if typed:
-            yield UserError(f"the {what} '{expression}' is typed, not computed", path=exercise.path,
-                            line=line, remedy="Write an expression over a metric, a fact or a formula.")
+            yield UserError(
+                f"the {what} '{expression}' is typed, not computed",
+                path=exercise.path,
+                line=line,
+                remedy="Write an expression over a metric, a fact or a formula.",
+            )
 
 
 def _intro_line(text: str, intro: str) -> int:

@@ -34,8 +34,17 @@ from generator.lessons.tables import Table, read_toml
 from generator.lessons.vocabulary import MODES
 
 __all__ = [
-    "Chapter", "Choice", "ChoiceQuestion", "Exercise", "Misconception", "NumberQuestion", "Prose",
-    "TimelineFigure", "find_exercises", "parse_exercise", "read_book_exercises",
+    "Chapter",
+    "Choice",
+    "ChoiceQuestion",
+    "Exercise",
+    "Misconception",
+    "NumberQuestion",
+    "Prose",
+    "TimelineFigure",
+    "find_exercises",
+    "parse_exercise",
+    "read_book_exercises",
 ]
 
 CHAPTER_FILE = "chapter.md"
@@ -143,9 +152,14 @@ def _check_slugs(exercises: list[Exercise], problems: list[UserError]) -> None:
     for exercise in exercises:
         other = first.setdefault(exercise.slug, exercise)
         if other is not exercise:
-            problems.append(UserError(
-                f"the slug '{exercise.slug}' is also that of {other.path.parent.name}/{other.path.name}",
-                path=exercise.path, line=1, remedy="Rename one of the files."))
+            problems.append(
+                UserError(
+                    f"the slug '{exercise.slug}' is also that of {other.path.parent.name}/{other.path.name}",
+                    path=exercise.path,
+                    line=1,
+                    remedy="Rename one of the files.",
+                )
+            )
 
 
 def parse_chapter(folder: Path, problems: list[UserError]) -> Chapter | None:
@@ -153,17 +167,26 @@ def parse_chapter(folder: Path, problems: list[UserError]) -> Chapter | None:
     path = folder / CHAPTER_FILE
     named = _name(folder, folder.name, problems, "02-data-parallel")
     if not path.is_file():
-        problems.append(UserError(f"a chapter needs a {CHAPTER_FILE}", path=folder,
-                                  remedy="Add one with letter and title between +++ lines."))
+        problems.append(
+            UserError(
+                f"a chapter needs a {CHAPTER_FILE}",
+                path=folder,
+                remedy="Add one with letter and title between +++ lines.",
+            )
+        )
         return None
     read = _read(path, problems)
     if named is None or read is None:
         return None
     table, body, _ = read
     chapter = Chapter(
-        slug=named[1], letter=table.text("letter", required="chapters are named by it"),
-        title=table.text("title", required="a chapter has one"), intro=body.strip(), path=path,
-        number=named[0])
+        slug=named[1],
+        letter=table.text("letter", required="chapters are named by it"),
+        title=table.text("title", required="a chapter has one"),
+        intro=body.strip(),
+        path=path,
+        number=named[0],
+    )
     table.finish()
     return chapter
 
@@ -176,12 +199,17 @@ def parse_exercise(path: Path, chapter: Chapter, problems: list[UserError]) -> E
         return None
     number, slug = named
     if slug in RESERVED:
-        problems.append(UserError(f"the address '{slug}' belongs to the site itself", path=path,
-                                  remedy="Rename the file."))
+        problems.append(
+            UserError(
+                f"the address '{slug}' belongs to the site itself", path=path, remedy="Rename the file."
+            )
+        )
     table, body, body_line = read
     runs = table.texts("runs", required="it names the runs that the page uses")
     exercise = Exercise(
-        slug=slug, number=number, chapter=chapter,
+        slug=slug,
+        number=number,
+        chapter=chapter,
         title=table.text("title", required="a page has one"),
         summary=table.text("summary", required="lists of exercises show it"),
         runs=runs,
@@ -191,8 +219,10 @@ def parse_exercise(path: Path, chapter: Chapter, problems: list[UserError]) -> E
         sources=table.texts("sources"),
         blocks=tuple(_blocks(body, body_line, path, runs, problems)),
         path=path,
-        lines={k: table.line_of(k) for k in
-               ("title", "summary", "runs", "minutes", "requires", "cluster", "sources")},
+        lines={
+            k: table.line_of(k)
+            for k in ("title", "summary", "runs", "minutes", "requires", "cluster", "sources")
+        },
     )
     table.finish(later=PLANNED_KEYS)
     problems += _repeated_ids(exercise)
@@ -205,16 +235,23 @@ def _repeated_ids(exercise: Exercise) -> Iterator[UserError]:
         if question.id and ids.setdefault(question.id, question.line) != question.line:
             yield UserError(
                 f"the id '{question.id}' is also that of the question on line {ids[question.id]}",
-                path=exercise.path, line=question.line, remedy="Give each question of a page its own.")
+                path=exercise.path,
+                line=question.line,
+                remedy="Give each question of a page its own.",
+            )
 
 
 def _name(path: Path, name: str, problems: list[UserError], example: str) -> tuple[int, str] | None:
     """Number and slug of a name such as 10-ddp-overlap."""
     found = _NUMBERED.fullmatch(name)
     if found is None or not SLUG.fullmatch(found[2]):
-        problems.append(UserError(
-            f"the name '{path.name}' is not a number and lower-case words", path=path,
-            remedy=f"Rename it, for example to {example}."))
+        problems.append(
+            UserError(
+                f"the name '{path.name}' is not a number and lower-case words",
+                path=path,
+                remedy=f"Rename it, for example to {example}.",
+            )
+        )
         return None
     return int(found[1]), found[2]
 
@@ -224,21 +261,31 @@ def _read(path: Path, problems: list[UserError]) -> tuple[Table, str, int] | Non
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        problems.append(UserError(f"not UTF-8 (byte {error.start})", path=path,
-                                  remedy="Save the file as UTF-8."))
+        problems.append(
+            UserError(f"not UTF-8 (byte {error.start})", path=path, remedy="Save the file as UTF-8.")
+        )
         return None
     lines = text.splitlines()
     if not lines or lines[0].strip() != _FENCE:
-        problems.append(UserError("the file does not begin with +++", path=path, line=1,
-                                  remedy="Put the keys (title, summary, …) between two +++ lines."))
+        problems.append(
+            UserError(
+                "the file does not begin with +++",
+                path=path,
+                line=1,
+                remedy="Put the keys (title, summary, …) between two +++ lines.",
+            )
+        )
         return None
     end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
     if end is None:
-        problems.append(UserError("the keys are not closed", path=path, line=1,
-                                  remedy="Put a +++ line behind the last key."))
+        problems.append(
+            UserError(
+                "the keys are not closed", path=path, line=1, remedy="Put a +++ line behind the last key."
+            )
+        )
         return None
     table = read_toml("\n".join(lines[1:end]), path, 2, 1, problems)
-    return None if table is None else (table, "\n".join(lines[end + 1:]), end + 2)
+    return None if table is None else (table, "\n".join(lines[end + 1 :]), end + 2)
 
 
 def _blocks(
@@ -255,14 +302,26 @@ def _blocks(
         start, end = token.map
         line = first_line + start
         if token.level:
-            problems.append(UserError("a block stands inside a list or a quotation", path=path, line=line,
-                                      remedy="Begin its fence at the left margin, outside of them."))
+            problems.append(
+                UserError(
+                    "a block stands inside a list or a quotation",
+                    path=path,
+                    line=line,
+                    remedy="Begin its fence at the left margin, outside of them.",
+                )
+            )
             continue
         yield from _prose(lines, begin, start, first_line)
         begin = end
         if not _closed(lines[end - 1], token) or end - start < 2:
-            problems.append(UserError("the block is not closed", path=path, line=line,
-                                      remedy=f"Put {token.markup} behind its last line."))
+            problems.append(
+                UserError(
+                    "the block is not closed",
+                    path=path,
+                    line=line,
+                    remedy=f"Put {token.markup} behind its last line.",
+                )
+            )
             continue
         block = _block(words[1:], token.content, line, path, runs, problems)
         if block is not None:
@@ -284,14 +343,19 @@ def _prose(lines: list[str], begin: int, end: int, first_line: int) -> Iterator[
 
 
 def _block(
-    words: list[str], content: str, line: int, path: Path, runs: tuple[str, ...],
+    words: list[str],
+    content: str,
+    line: int,
+    path: Path,
+    runs: tuple[str, ...],
     problems: list[UserError],
 ) -> TimelineFigure | Question | None:
     name = " ".join(words)
     if name not in BLOCKS:
         state = "is not known yet" if name in PLANNED_BLOCKS else "is not known"
-        remedy = (f"Known: {', '.join(sorted(BLOCKS))}." if name in PLANNED_BLOCKS
-                  else did_you_mean(name, BLOCKS))
+        remedy = (
+            f"Known: {', '.join(sorted(BLOCKS))}." if name in PLANNED_BLOCKS else did_you_mean(name, BLOCKS)
+        )
         problems.append(UserError(f"the block 'toml {name}' {state}", path=path, line=line, remedy=remedy))
         return None
     table = read_toml(content, path, line + 1, line, problems)
@@ -304,7 +368,9 @@ def _timeline(table: Table, runs: tuple[str, ...]) -> TimelineFigure:
     figure = TimelineFigure(
         run=table.text("run", default=runs[0] if runs else ""),
         mode=table.text("mode", default=MODES[0]),
-        focus=table.text("focus"), title=table.text("title"), caption=table.text("caption"),
+        focus=table.text("focus"),
+        title=table.text("title"),
+        caption=table.text("caption"),
         line=table.source.line,
         lines={k: table.line_of(k) for k in ("run", "mode", "focus", "title", "caption")},
     )

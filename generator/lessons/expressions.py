@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 from simpleeval import SimpleEval
 
 from generator.errors import did_you_mean
-from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, Wrong, bare, exact, guarded, plain, truth
+from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, ZERO, Wrong, bare, exact, guarded, plain, truth
 from generator.lessons.scope import Scope
 from generator.lessons.syntax import Written, parse, written
 from generator.lessons.vocabulary import (
     MODES,
-    OPERATIONS,
-    PHASES,
+    TEXT_FILTERS,
     Fact,
     Vocabulary,
     filters_of,
@@ -42,8 +41,19 @@ _UNIT_NAMES = tuple(u for u in UNITS if u.isidentifier())
 _NAMES = {"true", "false", *_UNIT_NAMES}
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.keyword,
-    ast.Load, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Call,
+    ast.Name,
+    ast.Constant,
+    ast.keyword,
+    ast.Load,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
 )
 _OPERATOR_WORDS = "+ - * / // % **, comparisons, and, or, not"
 
@@ -77,6 +87,8 @@ def evaluate(text: str, scope: Scope, *, path: Path | None = None, line: int | N
     for call, reference in _references(source, tree, scope.vocabulary):
         _check_run(source, call, reference, scope)
     result = _Evaluator(source, scope).run(tree)
+    if result is ZERO:
+        result = quantity(0)
     if isinstance(result, list):
         raise source.error("has one value a rank", "Take the min, max, sum or mean of them.")
     if not isinstance(result, bool) and not _finite(result.magnitude):
@@ -113,13 +125,15 @@ def _checked(source: Written, vocabulary: Vocabulary) -> ast.expr:
         elif isinstance(node, ast.Name) and id(node) not in called and node.id not in _NAMES:
             if node.id in _words(vocabulary):
                 raise source.error(f"'{node.id}' is not called", f"Write {node.id}().", node)
-            raise source.error(f"unknown name '{node.id}'",
-                               did_you_mean(node.id, _NAMES | _words(vocabulary)), node)
+            raise source.error(
+                f"unknown name '{node.id}'", did_you_mean(node.id, _NAMES | _words(vocabulary)), node
+            )
         elif isinstance(node, ast.Constant):
             _check_constant(source, node, id(node) in arguments)
         elif isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in OPERATORS:
-            raise source.error("an operator that is not part of the language",
-                               f"Use {_OPERATOR_WORDS}.", node)
+            raise source.error(
+                "an operator that is not part of the language", f"Use {_OPERATOR_WORDS}.", node
+            )
     return tree
 
 
@@ -164,11 +178,11 @@ def _check_call(source: Written, node: ast.Call, vocabulary: Vocabulary) -> None
             _check_filter(source, keyword)
     if name in vocabulary.formulas:
         try:
-            inspect.signature(vocabulary.formulas[name].function).bind(
-                *node.args, **dict.fromkeys(seen))
+            inspect.signature(vocabulary.formulas[name].function).bind(*node.args, **dict.fromkeys(seen))
         except TypeError:
-            raise source.error(f"{name} needs {len(known)} values", f"Write {name}({', '.join(known)}).",
-                               node) from None
+            raise source.error(
+                f"{name} needs {len(known)} values", f"Write {name}({', '.join(known)}).", node
+            ) from None
     elif node.args:
         raise source.error(f"{name} takes named arguments only", _usage(name, known), node.args[0])
 
@@ -190,7 +204,7 @@ def _parameters(name: str, vocabulary: Vocabulary) -> tuple[str, ...] | None:
 def _check_filter(source: Written, keyword: ast.keyword) -> None:
     """A filter's value must be written out: text of a known list, or a number that is not negative."""
     name, node = str(keyword.arg), keyword.value
-    choices = {"op": OPERATIONS, "phase": PHASES, "mode": MODES}.get(name)
+    choices = TEXT_FILTERS.get(name)
     if choices or name == "run":
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             raise source.error(f"'{name}' must be text", f"Write {name}='…'.", keyword)
@@ -210,14 +224,27 @@ def _references(
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         name = node.func.id
-        kind = ("metric" if name in vocabulary.metrics else "fact" if name in vocabulary.facts
-                else "formula" if name in vocabulary.formulas else "")
+        kind = (
+            "metric"
+            if name in vocabulary.metrics
+            else "fact"
+            if name in vocabulary.facts
+            else "formula"
+            if name in vocabulary.formulas
+            else ""
+        )
         if kind:
             given = {k.arg: k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)}
             named = kind != "formula"
-            yield node, Reference(
-                name, kind, str(given.get("run", "")) if named else "",
-                str(given.get("mode", MODES[0])) if kind == "metric" else "")
+            yield (
+                node,
+                Reference(
+                    name,
+                    kind,
+                    str(given.get("run", "")) if named else "",
+                    str(given.get("mode", MODES[0])) if kind == "metric" else "",
+                ),
+            )
 
 
 def _check_run(source: Written, node: ast.Call, reference: Reference, scope: Scope) -> None:
@@ -227,14 +254,16 @@ def _check_run(source: Written, node: ast.Call, reference: Reference, scope: Sco
     if run not in scope.manifests:
         raise source.error(f"unknown run '{run}'", did_you_mean(run, scope.manifests), node)
     if reference.kind == "metric" and scope.manifests[run].kind != "training":
-        raise source.error(f"the run '{run}' is a {scope.manifests[run].kind} and has no steps",
-                           "Name a training run.", node)
+        raise source.error(
+            f"the run '{run}' is a {scope.manifests[run].kind} and has no steps", "Name a training run.", node
+        )
 
 
 def _label(source: Written, tree: ast.expr, vocabulary: Vocabulary) -> str:
     found = {
         metric_label(vocabulary.metrics[r.name], r.mode)
-        for _, r in _references(source, tree, vocabulary) if r.kind == "metric"
+        for _, r in _references(source, tree, vocabulary)
+        if r.kind == "metric"
     }
     if found <= {"formula"}:
         return "formula"
@@ -281,16 +310,22 @@ class _Evaluator:
                 if self._at is None:
                     self._at = node
                 raise
+
         return call
 
     def _decide(self, engine: SimpleEval, node: ast.BoolOp) -> bool:
         """`and` and `or`: as in Python, but only between truth values."""
         stop = isinstance(node.op, ast.Or)
-        return stop if any(
-            truth(engine.eval("", previously_parsed=part)) is stop for part in node.values) else not stop
+        return (
+            stop
+            if any(truth(engine.eval("", previously_parsed=part)) is stop for part in node.values)
+            else not stop
+        )
 
     def _constant(self, node: ast.Constant) -> Any:
-        return node.value if isinstance(node.value, str) else quantity(node.value)  # type: ignore[arg-type]
+        if isinstance(node.value, str):
+            return node.value
+        return quantity(node.value) if node.value else ZERO  # type: ignore[arg-type]
 
     def _metric(self, name: str) -> Callable[..., Any]:
         metric = self._scope.vocabulary.metrics[name]
@@ -303,13 +338,18 @@ class _Evaluator:
             if given.get("rank") == "each":
                 return [self._measure(metric, timeline, given | {"rank": r}) for r in known]
             if given.get("rank", known[0]) not in known:
-                raise Wrong(f"there is no rank {given['rank']} in the run '{run}'",
-                             f"Its ranks are {known[0]} to {known[-1]}.")
+                raise Wrong(
+                    f"there is no rank {given['rank']} in the run '{run}'",
+                    f"Its ranks are {known[0]} to {known[-1]}.",
+                )
             model = self._scope.manifests[run].model
             if model and not 0 <= given.get("layer", 0) < model.layers:
-                raise Wrong(f"there is no layer {given['layer']} in the run '{run}'",
-                             f"Its layers are 0 to {model.layers - 1}.")
+                raise Wrong(
+                    f"there is no layer {given['layer']} in the run '{run}'",
+                    f"Its layers are 0 to {model.layers - 1}.",
+                )
             return self._measure(metric, timeline, given)
+
         return call
 
     def _measure(self, metric: Any, timeline: Any, filters: dict[str, Any]) -> Any:
@@ -324,9 +364,12 @@ class _Evaluator:
             if given.get("rank") == "each":
                 return [self._stated(fact, manifest, {"rank": r}) for r in range(manifest.world_size)]
             if not 0 <= given.get("rank", 0) < max(1, manifest.world_size):
-                raise Wrong(f"there is no rank {given['rank']} in the run '{manifest.id}'",
-                             f"Its ranks are 0 to {manifest.world_size - 1}.")
+                raise Wrong(
+                    f"there is no rank {given['rank']} in the run '{manifest.id}'",
+                    f"Its ranks are 0 to {manifest.world_size - 1}.",
+                )
             return self._stated(fact, manifest, given)
+
         return call
 
     def _stated(self, fact: Fact, manifest: Manifest, filters: dict[str, Any]) -> Any:
@@ -340,4 +383,5 @@ class _Evaluator:
             listed = [bare(v) for v in values]
             given = {k: bare(v) for k, v in named.items()}
             return guarded(lambda: quantity(exact(formula.function(*listed, **given)), formula.unit))
+
         return call

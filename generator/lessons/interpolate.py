@@ -40,11 +40,19 @@ def interpolate(text: str, insert: Insert, *, path: Path | None, line: int | Non
             continue
         try:
             if not piece.endswith("}"):
-                raise UserError("a brace is not closed", path=path, line=at,
-                                remedy="Close it with }, or write {{ for a brace.")
+                raise UserError(
+                    "a brace is not closed",
+                    path=path,
+                    line=at,
+                    remedy="Close it with }, or write {{ for a brace.",
+                )
             if piece == "}":
-                raise UserError("a brace is closed that was not opened", path=path, line=at,
-                                remedy="Write }} for a brace.")
+                raise UserError(
+                    "a brace is closed that was not opened",
+                    path=path,
+                    line=at,
+                    remedy="Write }} for a brace.",
+                )
             formula, bar, unit = expression.rpartition("|")
             if not bar:
                 formula, unit = expression, ""
@@ -79,7 +87,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str | None, int]]:
             i += 2
         elif text[i] == "{":
             end = _closing(text, i + 1)
-            yield text[i:end], text[i + 1:end - 1], start
+            yield text[i:end], text[i + 1 : end - 1], start
             i = end
         elif text[i] == "}":
             yield "}", "", start

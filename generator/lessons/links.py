@@ -34,8 +34,9 @@ class Targets:
     root: Path
 
 
-def targets(book: Book, exercises: tuple[Exercise, ...], runs: frozenset[str],
-            metrics: frozenset[str]) -> Targets:
+def targets(
+    book: Book, exercises: tuple[Exercise, ...], runs: frozenset[str], metrics: frozenset[str]
+) -> Targets:
     """What the links of this book may lead to."""
     written = {e.path for e in exercises} | {e.chapter.path for e in exercises}
     files = {p.resolve().relative_to(book.root.resolve()).as_posix() for p in written}
@@ -65,14 +66,22 @@ def _check(href: str, line: int, path: Path, known: Targets) -> Iterator[UserErr
     if colon and scheme in known.names:
         name = name.partition("#")[0]
         if name not in known.names[scheme]:
-            yield UserError(f"the link '{href}' leads to no {scheme}", path=path, line=line,
-                            remedy=did_you_mean(name, known.names[scheme]))
+            yield UserError(
+                f"the link '{href}' leads to no {scheme}",
+                path=path,
+                line=line,
+                remedy=did_you_mean(name, known.names[scheme]),
+            )
         return
     here = path.resolve().relative_to(known.root.resolve()).parent.as_posix()
     target = posixpath.normpath(posixpath.join(here, href.partition("#")[0]))
     if colon or href.startswith("/") or target not in known.files:
-        yield UserError(f"the link '{href}' leads nowhere", path=path, line=line,
-                        remedy="Link an exercise's file, a run's folder, or use https.")
+        yield UserError(
+            f"the link '{href}' leads nowhere",
+            path=path,
+            line=line,
+            remedy="Link an exercise's file, a run's folder, or use https.",
+        )
 
 
 def _walk(tokens: list[Token]) -> Iterator[Token]:

@@ -26,19 +26,44 @@ Label = str | int | None
 ACTIVITIES = tuple(a.name.lower() for a in Activity)
 #: Labels that are text, and what they can say; groups are named by the runs.
 _TEXT: dict[str, tuple[str, ...]] = {
-    "phase": PHASES, "op": OPERATIONS, "activity": ACTIVITIES, "group": (),
+    "phase": PHASES,
+    "op": OPERATIONS,
+    "activity": ACTIVITIES,
+    "group": (),
 }
 _NUMBERS = ("layer", "microbatch", "rank")
 NAMES = (*_TEXT, *_NUMBERS)
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
-    ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Compare, ast.Name, ast.Load, ast.Constant,
-    ast.Tuple, ast.List, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn,
+    ast.BoolOp,
+    ast.And,
+    ast.Or,
+    ast.UnaryOp,
+    ast.Not,
+    ast.Compare,
+    ast.Name,
+    ast.Load,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.Eq,
+    ast.NotEq,
+    ast.Lt,
+    ast.LtE,
+    ast.Gt,
+    ast.GtE,
+    ast.In,
+    ast.NotIn,
 )
 _COMPARE: dict[type[ast.AST], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
 }
 _MISSING_IS = (ast.NotEq, ast.NotIn)
 
@@ -82,10 +107,13 @@ def match_spans(predicate: Predicate, timeline: Timeline, lane: RankTimeline) ->
 
 def match_calls(predicate: Predicate, timeline: Timeline, rank: int) -> npt.NDArray[np.bool_]:
     """Which calls of a timeline are meant as seen by a rank that takes part in them: bool [calls]."""
-    return np.array([
-        any(m.rank == rank for m in call.members) and matches(predicate, rank=rank, **_call_labels(call))
-        for call in timeline.calls
-    ], dtype=np.bool_)
+    return np.array(
+        [
+            any(m.rank == rank for m in call.members) and matches(predicate, rank=rank, **_call_labels(call))
+            for call in timeline.calls
+        ],
+        dtype=np.bool_,
+    )
 
 
 def _span_labels(
@@ -100,8 +128,13 @@ def _span_labels(
 
 
 def _call_labels(call: Call) -> dict[str, Label]:
-    return {"op": call.op, "group": call.group, "phase": call.phase, "layer": call.layer,
-            "microbatch": call.microbatch}
+    return {
+        "op": call.op,
+        "group": call.group,
+        "phase": call.phase,
+        "layer": call.layer,
+        "microbatch": call.microbatch,
+    }
 
 
 def _check(source: Written, node: ast.expr) -> None:

@@ -50,7 +50,7 @@ class Written:
         column = self.column(at) if isinstance(at, ast.AST) else at
         where = f" (character {column})" if column else ""
         shown = self.text if len(self.text) <= 90 else self.text[:87] + "…"
-        return UserError(f"{what} in \"{shown}\"{where}", path=self.path, line=self.line, remedy=remedy)
+        return UserError(f'{what} in "{shown}"{where}', path=self.path, line=self.line, remedy=remedy)
 
     def column(self, node: ast.AST) -> int:
         """The 1-based character at which a node begins; ast counts bytes."""
@@ -69,8 +69,9 @@ def parse(source: Written, allowed: tuple[type[ast.AST], ...]) -> ast.expr:
     if not text:
         raise source.error("there is nothing to compute", "Write an expression.")
     if len(text) > MAX_LENGTH:
-        raise source.error(f"an expression of {len(text)} characters is too long",
-                           f"Use at most {MAX_LENGTH}.")
+        raise source.error(
+            f"an expression of {len(text)} characters is too long", f"Use at most {MAX_LENGTH}."
+        )
     try:
         with warnings.catch_warnings():
             # Python warns of odd but valid code (such as "1 is 1"); our own checks speak instead.
@@ -89,8 +90,11 @@ def _walk(source: Written, node: ast.AST, allowed: tuple[type[ast.AST], ...], de
         raise source.error("is nested too deeply", "Simplify the expression.", node)
     if not isinstance(node, allowed):
         word = _WORDS.get(type(node), f"'{type(node).__name__}'")
-        raise source.error(f"{word} is not part of the language",
-                           "Use names, numbers, quoted text, operators and calls.", node)
+        raise source.error(
+            f"{word} is not part of the language",
+            "Use names, numbers, quoted text, operators and calls.",
+            node,
+        )
     for child in ast.iter_child_nodes(node):
         if not hasattr(child, "col_offset"):
             # Operators carry no place of their own.

@@ -24,11 +24,11 @@ Place = tuple[str, int, str]
 
 
 def key_lines(text: str, first_line: int) -> dict[Place, int]:
-    '''The line of the value of each key; `text` begins at `first_line`.
+    """The line of the value of each key; `text` begins at `first_line`.
 
     A multi-line string that opens with a line break begins on the line after its quotes, as its
     value does. Table headers are recorded under the empty key.
-    '''
+    """
     found: dict[Place, int] = {}
     counts: dict[str, int] = {}
     table, index, closing = "", 0, ""
@@ -76,9 +76,14 @@ def read_toml(text: str, path: Path, first_line: int, line: int, problems: list[
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = first_line - 1 + toml_error_line(message, text)
-        problems.append(UserError(
-            f"not valid TOML: {message.partition(' (at ')[0]}", path=path, line=at,
-            remedy="Mend the line; texts stand in quotes."))
+        problems.append(
+            UserError(
+                f"not valid TOML: {message.partition(' (at ')[0]}",
+                path=path,
+                line=at,
+                remedy="Mend the line; texts stand in quotes.",
+            )
+        )
         return None
     return Table(data, Source(path, first_line, line, key_lines(text, first_line), problems))
 
@@ -138,8 +143,9 @@ class Table:
         if value is None:
             self.complain(f"'{key}' is missing: {required}", f"Add: {key} = …", key=key)
         elif type(value) is not int or value < 1:
-            self.complain(f"'{key}' must be a whole number of at least 1",
-                          "Write it without quotes.", key=key)
+            self.complain(
+                f"'{key}' must be a whole number of at least 1", "Write it without quotes.", key=key
+            )
         else:
             return value
         return 0
@@ -174,8 +180,11 @@ class Table:
             if key in self._asked:
                 continue
             if key in later:
-                self.complain(f"the key '{key}' is not known yet",
-                              "Known: " + ", ".join(sorted(self._asked)) + ".", key=key)
+                self.complain(
+                    f"the key '{key}' is not known yet",
+                    "Known: " + ", ".join(sorted(self._asked)) + ".",
+                    key=key,
+                )
             else:
                 at = f"[[{self._name}]] " if self._name else ""
                 self.complain(f"unknown key {at}'{key}'", did_you_mean(key, self._asked), key=key)

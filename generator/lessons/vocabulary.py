@@ -15,13 +15,23 @@ from typing import Any, Protocol
 
 from generator.errors import UserError
 from generator.runs.manifest import Manifest
+from generator.runs.run import MEMORY_CATEGORIES
 
 #: Names of operations, phases and modes that filters may ask for.
 OPERATIONS = (
-    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send", "recv",
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "barrier",
+    "send",
+    "recv",
 )
 PHASES = ("forward", "backward", "backward_input", "backward_weight", "optimizer")
 MODES = ("isolated", "recorded")
+#: Filters that are text, and what they may say.
+TEXT_FILTERS = {"op": OPERATIONS, "phase": PHASES, "mode": MODES, "category": MEMORY_CATEGORIES}
 
 #: Bytes of one element of a torch dtype.
 _ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -94,16 +104,18 @@ def _parameters(manifest: Manifest, rank: int | None = None) -> int:
 
 def _link_rate(manifest: Manifest) -> float:
     if not manifest.link.rate_mbit:
-        raise UserError(f"nothing limits the link of the run '{manifest.id}'",
-                        remedy="Ask a run with a limited link.")
+        raise UserError(
+            f"nothing limits the link of the run '{manifest.id}'", remedy="Ask a run with a limited link."
+        )
     return manifest.link.rate_mbit * 1e6 / 8 / 1e9
 
 
 def _element_size(manifest: Manifest) -> int:
     dtype = manifest.precision.parameters
     if dtype not in _ELEMENT_BYTES:
-        raise UserError(f"the size of an element of type '{dtype}' is not known",
-                        remedy="Add it to the vocabulary.")
+        raise UserError(
+            f"the size of an element of type '{dtype}' is not known", remedy="Add it to the vocabulary."
+        )
     return _ELEMENT_BYTES[dtype]
 
 
@@ -120,11 +132,19 @@ FACTS: dict[str, Fact] = {
         Fact("world_size", lambda m: m.world_size, "", "Number of ranks."),
         Fact("ranks", lambda m: m.world_size, "", "Number of ranks; the same as world_size."),
         Fact("stages", lambda m: m.mesh.pp, "", "Pipeline stages; 1 where there is no pipeline."),
-        Fact("microbatches", lambda m: m.schedule.microbatches if m.schedule else 1, "",
-             "Micro-batches of a step; 1 where there is no pipeline."),
+        Fact(
+            "microbatches",
+            lambda m: m.schedule.microbatches if m.schedule else 1,
+            "",
+            "Micro-batches of a step; 1 where there is no pipeline.",
+        ),
         Fact("units", lambda m: m.options.units, "", "FSDP units below the root; 0 elsewhere."),
-        Fact("bucket_size", lambda m: round(m.options.bucket_mib * 2**20), "B",
-             "Size at which a DDP bucket closes; 0 elsewhere."),
+        Fact(
+            "bucket_size",
+            lambda m: round(m.options.bucket_mib * 2**20),
+            "B",
+            "Size at which a DDP bucket closes; 0 elsewhere.",
+        ),
         Fact("element_size", _element_size, "B", "Bytes of one parameter."),
         Fact("link_rate", _link_rate, "B/ns", "Nominal rate of one rank's link, each direction."),
     )

@@ -80,8 +80,9 @@ def parse(table: Table) -> ChoiceQuestion:
     texts = [c.text.strip() for c in question.choices]
     for i, choice in enumerate(question.choices):
         if choice.text.strip() and choice.text.strip() in texts[:i]:
-            table.source.complain(f"the option '{choice.text}' is there twice", "Remove one.",
-                                  line=choice.line)
+            table.source.complain(
+                f"the option '{choice.text}' is there twice", "Remove one.", line=choice.line
+            )
     return question
 
 
@@ -92,12 +93,19 @@ def _choice(table: Table) -> Choice:
         # TOML has its own true and false; both ways of writing mean the same.
         correct = str(correct).lower()
     if not isinstance(correct, str) or not correct.strip():
-        table.complain("'correct' must be an expression that is true or false",
-                       'Write for example: correct = "exposed_comm() < comm_time()"', key="correct")
+        table.complain(
+            "'correct' must be an expression that is true or false",
+            'Write for example: correct = "exposed_comm() < comm_time()"',
+            key="correct",
+        )
         correct = "false"
     found = Choice(
-        text, correct, table.text("why", required="every option has its own reason"), table.line,
-        {k: table.line_of(k) for k in ("text", "correct", "why")})
+        text,
+        correct,
+        table.text("why", required="every option has its own reason"),
+        table.line,
+        {k: table.line_of(k) for k in ("text", "correct", "why")},
+    )
     table.finish()
     check_option(table, text)
     return found
@@ -113,26 +121,44 @@ def resolve(question: ChoiceQuestion, resolver: Resolver) -> ResolvedChoice:
         try:
             value = resolver.value(choice.correct, line)
             if not isinstance(value.result, bool):
-                raise mistake("'correct' gives a number, not true or false", resolver.path, line,
-                              "Compare it with something.")
+                raise mistake(
+                    "'correct' gives a number, not true or false",
+                    resolver.path,
+                    line,
+                    "Compare it with something.",
+                )
             labels.add(value.label)
             correct = value.result
         except UserError as error:
             problems.append(error)
-        options.append(ResolvedOption(
-            resolver.text(choice.text, choice.lines.get("text")), correct,
-            resolver.text(choice.why, choice.lines.get("why"))))
-    texts = {k: resolver.text(getattr(question, k), question.lines.get(k))
-             for k in ("prompt", "hint", "explain")}
+        options.append(
+            ResolvedOption(
+                resolver.text(choice.text, choice.lines.get("text")),
+                correct,
+                resolver.text(choice.why, choice.lines.get("why")),
+            )
+        )
+    texts = {
+        k: resolver.text(getattr(question, k), question.lines.get(k)) for k in ("prompt", "hint", "explain")
+    }
     if problems:
         raise Problems(problems)
     label = next((name for name in ("reconstructed", "recorded") if name in labels), "formula")
     return ResolvedChoice(
-        key=f"{resolver.slug}/{question.id}", id=question.id, options=tuple(options), many=question.many,
-        label=label, line=question.line,
-        hash=question_hash("choice", question.prompt, [c.text for c in question.choices],
-                           [c.correct for c in question.choices]),
-        **texts)
+        key=f"{resolver.slug}/{question.id}",
+        id=question.id,
+        options=tuple(options),
+        many=question.many,
+        label=label,
+        line=question.line,
+        hash=question_hash(
+            "choice",
+            question.prompt,
+            [c.text for c in question.choices],
+            [c.correct for c in question.choices],
+        ),
+        **texts,
+    )
 
 
 def check(question: ChoiceQuestion, resolved: ResolvedChoice, resolver: Resolver) -> Iterator[UserError]:
@@ -141,17 +167,33 @@ def check(question: ChoiceQuestion, resolved: ResolvedChoice, resolver: Resolver
     wrong = [o.text for o in resolved.options if not o.correct]
     many = question.lines.get("many", question.line)
     if not right:
-        yield mistake("no option is correct", resolver.path, question.line,
-                      "Check the expressions against the run with 'shardbook eval'.")
+        yield mistake(
+            "no option is correct",
+            resolver.path,
+            question.line,
+            "Check the expressions against the run with 'shardbook eval'.",
+        )
     elif not wrong:
         yield mistake("every option is correct", resolver.path, question.line, "Add one that is wrong.")
     elif len(right) > 1 and not question.many:
-        yield mistake(f"{len(right)} options are correct and the question takes one", resolver.path, many,
-                      "Add: many = true, or make the answer unique.")
+        yield mistake(
+            f"{len(right)} options are correct and the question takes one",
+            resolver.path,
+            many,
+            "Add: many = true, or make the answer unique.",
+        )
     elif len(right) == 1 and question.many:
-        yield mistake("the question takes many and one option is correct", resolver.path, many,
-                      "Remove: many = true, or add a second correct option.")
+        yield mistake(
+            "the question takes many and one option is correct",
+            resolver.path,
+            many,
+            "Remove: many = true, or add a second correct option.",
+        )
     hint = resolved.hint.casefold()
     if any(t.casefold() in hint for t in right) and not any(t.casefold() in hint for t in wrong):
-        yield mistake("the hint gives the answer away", resolver.path, question.lines.get("hint"),
-                      "Say where to look, not what is found.")
+        yield mistake(
+            "the hint gives the answer away",
+            resolver.path,
+            question.lines.get("hint"),
+            "Say where to look, not what is found.",
+        )

@@ -21,9 +21,11 @@ SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NEGATIVE_PROMPT = re.compile(
     r"\bNOT\b|(?i:\bwhich\b[^.?!]*?\bexcept\b)"
     r"|(?i:\b(?:which|what|who)\b[^.?!]*?\b(?:is|are|was|were|do|does|did|has|have|can)"
-    r"(?:n['’]t|(?:\s+[\w-]+){0,2}?\s+not)\b)")
+    r"(?:n['’]t|(?:\s+[\w-]+){0,2}?\s+not)\b)"
+)
 _NEGATIVE_OPTION = re.compile(
-    r"\b(?:none|all|neither|both)\b\s+(?:of\s+)?(?:the\s+)?(?:above|these|those|others?)\b", re.IGNORECASE)
+    r"\b(?:none|all|neither|both)\b\s+(?:of\s+)?(?:the\s+)?(?:above|these|those|others?)\b", re.IGNORECASE
+)
 _NUMBER = re.compile(r"[−-]?\d+(?:[\u2009\u00a0 ,]\d{3})*(?:\.\d+)?")
 
 
@@ -46,16 +48,20 @@ class Resolver(Protocol):
 def take_id(table: Table) -> str:
     found = table.text("id", required="progress is kept by it")
     if found and not SLUG.fullmatch(found):
-        table.complain(f"the id '{found}' is not made of lower-case words and hyphens",
-                       'Write for example: id = "exposed-share"', key="id")
+        table.complain(
+            f"the id '{found}' is not made of lower-case words and hyphens",
+            'Write for example: id = "exposed-share"',
+            key="id",
+        )
     return found
 
 
 def check_prompt(table: Table, prompt: str) -> None:
     """Complain of a prompt that asks for the exception."""
     if found := _NEGATIVE_PROMPT.search(prompt):
-        table.complain(f"the prompt asks in the negative ('{found[0]}')", "Ask for what is the case.",
-                       key="prompt")
+        table.complain(
+            f"the prompt asks in the negative ('{found[0]}')", "Ask for what is the case.", key="prompt"
+        )
 
 
 def check_option(table: Table, text: str) -> None:

@@ -20,7 +20,8 @@ from generator.lessons.tables import Table
 from generator.units import UNITS, kind_of, magnitude, same_kind, show, unit
 
 _TOLERANCE_REMEDY = (
-    'Write "5 %" (of the answer), "5 pp" (points of a percentage) or a distance such as "2 ms".')
+    'Write "5 %" (of the answer), "5 pp" (points of a percentage) or a distance such as "2 ms".'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,9 @@ def parse(table: Table) -> NumberQuestion:
         known = False
     if not known:
         units = ", ".join(u for u in UNITS if u != "pp")
-        table.complain(f"unknown unit '{question.unit}'",
-                       f"Known: {units}; leave it out for a pure number.", key="unit")
+        table.complain(
+            f"unknown unit '{question.unit}'", f"Known: {units}; leave it out for a pure number.", key="unit"
+        )
     elif question.tolerance.strip():
         try:
             read_tolerance(question.tolerance, question.unit)
@@ -118,7 +120,9 @@ def _misconception(table: Table) -> Misconception:
     found = Misconception(
         value=table.text("value", required="it is the expression that computes the wrong number"),
         say=table.text("say", required="each misconception has its own reason"),
-        value_line=table.line_of("value"), say_line=table.line_of("say"))
+        value_line=table.line_of("value"),
+        say_line=table.line_of("say"),
+    )
     table.finish()
     return found
 
@@ -138,21 +142,35 @@ def resolve(question: NumberQuestion, resolver: Resolver) -> ResolvedNumber:
         if number is not None and tolerance is not None:
             low, high = tolerance.around(number[0])
             misconceptions.append(ResolvedMisconception(low, high, number[1], say))
-    texts = {k: resolver.text(getattr(question, k), question.lines.get(k))
-             for k in ("prompt", "hint", "explain")}
+    texts = {
+        k: resolver.text(getattr(question, k), question.lines.get(k)) for k in ("prompt", "hint", "explain")
+    }
     if answer is None or tolerance is None or problems:
         raise Problems(problems)
     value, shown, label = answer
     low, high = tolerance.around(value)
     return ResolvedNumber(
-        key=f"{resolver.slug}/{question.id}", id=question.id, unit=question.unit, value=value, low=low,
-        high=high, shown=shown, label=label, expression=question.answer,
-        misconceptions=tuple(misconceptions), line=question.line,
-        hash=question_hash("number", question.prompt, [], [question.answer]), **texts)
+        key=f"{resolver.slug}/{question.id}",
+        id=question.id,
+        unit=question.unit,
+        value=value,
+        low=low,
+        high=high,
+        shown=shown,
+        label=label,
+        expression=question.answer,
+        misconceptions=tuple(misconceptions),
+        line=question.line,
+        hash=question_hash("number", question.prompt, [], [question.answer]),
+        **texts,
+    )
 
 
 def _number(
-    question: NumberQuestion, expression: str, line: int | None, resolver: Resolver,
+    question: NumberQuestion,
+    expression: str,
+    line: int | None,
+    resolver: Resolver,
     problems: list[UserError],
 ) -> tuple[float, str, str] | None:
     """An expression's number in the question's unit, for a reader, and its label."""
@@ -161,8 +179,12 @@ def _number(
     try:
         value = resolver.value(expression, line)
         if isinstance(value.result, bool):
-            raise mistake("the expression is true or false, not a number", resolver.path, line,
-                          "Write an expression that gives a number.")
+            raise mistake(
+                "the expression is true or false, not a number",
+                resolver.path,
+                line,
+                "Write an expression that gives a number.",
+            )
         try:
             asked = unit(question.unit)
         except ValueError:
@@ -170,7 +192,11 @@ def _number(
         if not same_kind(value.result, asked):
             raise mistake(
                 f"the expression gives {kind_of(value.result)} and the question's unit is "
-                f"{question.unit or 'missing'}", resolver.path, line, "Change the unit or the expression.")
+                f"{question.unit or 'missing'}",
+                resolver.path,
+                line,
+                "Change the unit or the expression.",
+            )
         number = magnitude(value.result, question.unit)
         return float(number), show(value.result, question.unit), value.label
     except UserError as error:
@@ -189,15 +215,25 @@ def check(question: NumberQuestion, resolved: ResolvedNumber, resolver: Resolver
         if resolved.low <= centre <= resolved.high or wrong.low <= resolved.value <= wrong.high:
             yield mistake(
                 f"the misconception {wrong.shown} is within the tolerance of the answer {resolved.shown}",
-                path, line, "Tighten the tolerance, or remove the misconception.")
+                path,
+                line,
+                "Tighten the tolerance, or remove the misconception.",
+            )
         for other in resolved.misconceptions[:i]:
             if other.low <= centre <= other.high or wrong.low <= (other.low + other.high) / 2 <= wrong.high:
                 yield mistake(
-                    f"the misconceptions {other.shown} and {wrong.shown} cannot be told apart", path, line,
-                    "Tighten the tolerance, or keep one of them.")
+                    f"the misconceptions {other.shown} and {wrong.shown} cannot be told apart",
+                    path,
+                    line,
+                    "Tighten the tolerance, or keep one of them.",
+                )
     if _gives_away(question, resolved, resolver):
-        yield mistake(f"the hint gives the answer {resolved.shown} away", path, lines.get("hint"),
-                      "Say where to look, not what is found.")
+        yield mistake(
+            f"the hint gives the answer {resolved.shown} away",
+            path,
+            lines.get("hint"),
+            "Say where to look, not what is found.",
+        )
 
 
 def _check_tolerance(
@@ -205,13 +241,21 @@ def _check_tolerance(
 ) -> Iterator[UserError]:
     line = question.lines.get("tolerance")
     if tolerance.relative and resolved.value == 0:
-        yield mistake("the answer is 0, and a share of 0 allows nothing else", resolver.path, line,
-                      'Give a distance, such as "1 pp" or "0.5 ms".')
+        yield mistake(
+            "the answer is 0, and a share of 0 allows nothing else",
+            resolver.path,
+            line,
+            'Give a distance, such as "1 pp" or "0.5 ms".',
+        )
         return
     typed = float(next(numbers_in(resolved.shown), "nan"))
     if not resolved.low <= typed <= resolved.high:
-        yield mistake(f"the tolerance is so tight that the shown answer {resolved.shown} is refused",
-                      resolver.path, line, "Widen it; a count may be asked for exactly.")
+        yield mistake(
+            f"the tolerance is so tight that the shown answer {resolved.shown} is refused",
+            resolver.path,
+            line,
+            "Widen it; a count may be asked for exactly.",
+        )
 
 
 def _gives_away(question: NumberQuestion, resolved: ResolvedNumber, resolver: Resolver) -> bool:

@@ -8,6 +8,7 @@ sends an all-reduce's bytes for it.
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Protocol
@@ -111,22 +112,23 @@ def table_link(calibration: Run) -> TableLink:
 
 
 def ring_link(calibration: Run) -> RingLink:
-    """The link model *ring*: latency from the smallest send, rate from the two largest.
+    """The link model *ring*: latency from the small sends, rate from the two largest.
 
-    Two sizes and a difference, not a line through all: the first bytes of a token bucket pass free,
-    so a line fits badly.
+    The first bytes of a token bucket pass free, so a line through all sizes fits badly. Sends of up
+    to half the bucket show latency alone; the difference of two large ones shows the rate alone.
     """
     sends = sorted((r.bytes, r.median_ns) for r in calibration.manifest.table if r.op == "send")
-    if len(sends) < 3:
+    free = max(calibration.manifest.link.burst_bytes // 2, sends[0][0] if sends else 0)
+    small = [ns for size, ns in sends if size <= free]
+    large = [row for row in sends if row[0] > free]
+    if not small or len(large) < 2:
         raise UserError(
-            "the calibration has fewer than three sizes of send",
+            "the calibration needs a small and two large sizes of send",
             path=calibration.folder / FILE_NAME,
             remedy="Record it again.",
         )
-    (big, big_ns), (bigger, bigger_ns) = sends[-2:]
-    rate = (bigger - big) / (bigger_ns - big_ns)
-    small, small_ns = sends[0]
-    return RingLink(latency_ns=max(0.0, small_ns - small / rate), bytes_per_ns=rate)
+    (big, big_ns), (bigger, bigger_ns) = large[-2:]
+    return RingLink(latency_ns=statistics.median(small), bytes_per_ns=(bigger - big) / (bigger_ns - big_ns))
 
 
 def link_model(name: str, calibration: Run | None) -> LinkModel:

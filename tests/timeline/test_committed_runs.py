@@ -133,10 +133,13 @@ def test_fsdp_gathers_each_unit_twice_and_the_root_once() -> None:
 
 
 def parameter_bytes(m: Model, tokens: int) -> list[int]:
-    """Sizes of the model's parameters in order of definition: fp32, no biases, two vectors a norm."""
+    """Sizes of the model's parameters, last gradient first: fp32, no biases, two vectors a norm.
+
+    That is the order of definition, but that the token table's gradient comes before the positions'.
+    """
     d = m.d_model
     block = [d, d, d * d, d * d, d * d, d * d, d, d, 4 * d * d, 4 * d * d]
-    return [4 * n for n in [m.vocabulary * d, tokens * d, *(block * m.layers), d, d, m.vocabulary * d]]
+    return [4 * n for n in [tokens * d, m.vocabulary * d, *(block * m.layers), d, d, m.vocabulary * d]]
 
 
 def test_ddp_has_one_all_reduce_a_bucket() -> None:

@@ -8,7 +8,7 @@ from generator.book import Book
 from generator.lessons.answers import ResolvedExercise
 from generator.lessons.exercise import Chapter
 from generator.publish import markdown, show
-from generator.publish.illustrate import comparison, ratio_figure
+from generator.publish.illustrate import comparison
 from generator.publish.library import Library
 from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
 from generator.publish.pages import question_marks
@@ -53,7 +53,6 @@ def home_page(book: Book, library: Library, exercises: tuple[ResolvedExercise, .
         comparison_note=_note(library),
         chapters=_chapters(exercises, links),
         ratio_range=_range([m.ratio.value for m in compared if m.ratio and m.world_size > 1]),
-        ratio_figure=ratio_figure(library, compared),
         ratios=tuple(
             RatioLine(
                 run=m.id, url=run_url(m.id), communication=show.number(m.ratio.communication_ms, 1),

@@ -8,11 +8,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from generator.lessons.predicates import matches, parse_predicate
+from generator.publish.figures import compare
 from generator.publish.figures.facts import Table, rank_notes
 from generator.publish.figures.lanes import Focus
 from generator.publish.figures.step import Figure, timeline_figure
+from generator.publish.figures.strip import steps_strip
 from generator.publish.library import Library
-from generator.publish.model import RunFigure
+from generator.publish.model import Compared, ComparedRow, RunFigure
+from generator.publish.urls import run_url
 from generator.runs.manifest import Manifest
 from generator.timeline.spans import Timeline
 
@@ -32,41 +35,65 @@ def exercise_figure(
 def run_figures(
     library: Library, manifest: Manifest, timelines: Mapping[str, Timeline]
 ) -> tuple[RunFigure, ...]:
-    """The shown step of a run, as recorded and as reconstructed."""
+    """All steps of a run, then the shown one as recorded and as reconstructed."""
+    if not timelines:
+        return ()
+    aside = {s.index: "warm-up" if s.warmup else "memory" for s in manifest.steps if s.warmup or s.detail}
+    shown = timelines["recorded"].step
+    strip = steps_strip(library.steps(manifest.id), ident="steps", shown=shown, aside=aside)
+    figures = [
+        RunFigure("All steps", "one scale", "recorded", sizes(strip.wide, strip.narrow), Markup("")),
+    ]
     words = {
         "recorded": ("as recorded", "ranks sharing cores, wall clock"),
         "isolated": ("one device each", "thread-CPU time, calls over a ring on the calibrated link"),
     }
-    figures = []
-    for mode in ("recorded", "isolated"):
-        if mode in timelines:
-            drawn = timeline_figure(timelines[mode], ident=mode, notes=rank_notes(manifest.mesh))
-            title, note = words[mode]
-            label = "recorded" if mode == "recorded" else "reconstructed"
-            figures.append(
-                RunFigure(
-                    f"Step {timelines[mode].step}, {title}", note, label, drawing(drawn), numbers(drawn.table)
-                )
-            )
+    for mode, (title, note) in words.items():
+        drawn = timeline_figure(timelines[mode], ident=mode, notes=rank_notes(manifest.mesh))
+        label = "recorded" if mode == "recorded" else "reconstructed"
+        svg, table = drawing(drawn), numbers(drawn.table)
+        figures.append(RunFigure(f"Step {shown}, {title}", note, label, svg, table))
     return tuple(figures)
 
 
-def comparison(library: Library, compared: Sequence[Manifest], lesson_of: Mapping[str, str]) -> Markup:
-    """All compared runs on one axis, each row a link to its lesson."""
-    return Markup("")
+def comparison(
+    library: Library, compared: Sequence[Manifest], lesson_of: Mapping[str, str]
+) -> Compared | None:
+    """All compared runs on one axis, each row a link to its lesson, or to its page without one."""
+    if not compared:
+        return None
+    entries = [compare.Entry(m.title, library.timeline(m.id, "isolated")) for m in compared]
+    drawn = compare.comparison(entries, ident="compare")
+    return Compared(
+        axis=sizes(drawn.axis_wide, drawn.axis_narrow),
+        rows=tuple(
+            ComparedRow(
+                url=lesson_of.get(row.run, run_url(row.run)),
+                name=row.name,
+                picture=sizes(row.wide, row.narrow),
+                step=row.step,
+                speedup=row.speedup,
+                still=row.still,
+                exposed=row.exposed,
+                peak=row.peak,
+            )
+            for row in drawn.rows
+        ),
+        legend=sizes(drawn.legend_wide, drawn.legend_narrow),
+    )
 
 
-def ratio_figure(library: Library, compared: Sequence[Manifest]) -> Markup:
-    """Where the runs' ratios of communication to computation lie."""
-    return Markup("")
+def sizes(wide: str, narrow: str) -> Markup:
+    """A picture for a wide page and one for a phone; the style sheet shows one of them."""
+    return Markup('<div class="fig-wide">{}</div><div class="fig-narrow">{}</div>').format(
+        Markup(wide), Markup(narrow)
+    )
 
 
 def drawing(figure: Figure) -> Markup:
-    """The figure for a wide page and for a phone; the style sheet shows one of them."""
-    note = Markup('<p class="fig-note sm">{}</p>').format(figure.note) if figure.note else ""
-    return Markup('<div class="fig-wide">{}</div><div class="fig-narrow">{}{}</div>').format(
-        Markup(figure.wide), Markup(figure.narrow), note
-    )
+    """A timeline in both sizes, the narrow one with what it leaves out."""
+    note = Markup('<p class="sm">{}</p>').format(figure.note) if figure.note else ""
+    return sizes(figure.wide, figure.narrow + note)
 
 
 def numbers(table: Table) -> Markup:

@@ -11,7 +11,7 @@ from generator.book import Book
 from generator.errors import UserError
 from generator.publish.cache import Cache, key
 from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
-from generator.runs.reader import read_run
+from generator.runs.reader import read_run, run_ids
 from generator.runs.run import Run
 from generator.timeline.collectives import Verdict
 from generator.timeline.export import from_json, to_json
@@ -31,7 +31,7 @@ class Library:
         self._progress = progress
         self._cache = Cache(book.cache)
         self._runs: dict[str, Run] = {}
-        self._timelines: dict[tuple[str, str], Timeline] = {}
+        self._timelines: dict[tuple[str, str, int | None], Timeline] = {}
         self._inputs: dict[str, bytes] = {}
         self._said: set[str] = set()
         #: By id, sorted: trainings first, the run that others are compared with at the front.
@@ -41,14 +41,26 @@ class Library:
     def training(self) -> tuple[Manifest, ...]:
         return tuple(m for m in self.manifests.values() if m.kind == "training")
 
+    def check(self, run_id: str) -> None:
+        """Make sure that a run can be read, where no timeline of it is asked for. Raises UserError."""
+        self._run(run_id)
+
     def folder(self, run_id: str) -> Path:
         return self._folder / run_id
 
     def timeline(self, run_id: str, mode: str) -> Timeline:
         """The representative step of a run: recorded, or isolated over a ring on the calibrated link."""
-        if (run_id, mode) not in self._timelines:
-            self._timelines[run_id, mode] = self._load(run_id, mode)
-        return self._timelines[run_id, mode]
+        return self._timeline(run_id, mode, None)
+
+    def steps(self, run_id: str) -> tuple[Timeline, ...]:
+        """Every step of a run as it was recorded."""
+        return tuple(self._timeline(run_id, "recorded", s.index) for s in self.manifests[run_id].steps)
+
+    def _timeline(self, run_id: str, mode: str, step: int | None) -> Timeline:
+        key = (run_id, mode, step)
+        if key not in self._timelines:
+            self._timelines[key] = self._load(run_id, mode, step)
+        return self._timelines[key]
 
     def validation(self, run_id: str) -> Validation:
         """How right a run and its reconstruction are."""
@@ -67,15 +79,16 @@ class Library:
             self._cache.forget(name)
             return _load(make())
 
-    def _load(self, run_id: str, mode: str) -> Timeline:
+    def _load(self, run_id: str, mode: str, step: int | None) -> Timeline:
         calibration = self.manifests[run_id].link.calibration if mode == "isolated" else ""
-        parts = [mode.encode(), LINK_MODEL.encode(), self._input(run_id)]
+        parts = [mode.encode(), LINK_MODEL.encode(), str(step).encode(), self._input(run_id)]
         parts += [self._input(calibration)] if calibration else []
 
         def make() -> bytes:
             self._say(run_id)
             by = self._run(calibration) if calibration else None
-            return to_json(reconstruct(self._run(run_id), mode=mode, link_model=LINK_MODEL, calibration=by))
+            run = self._run(run_id)
+            return to_json(reconstruct(run, mode=mode, link_model=LINK_MODEL, calibration=by, step=step))
 
         name = key("timeline", parts)
         try:
@@ -116,7 +129,7 @@ class Library:
 
 
 def _manifests(folder: Path) -> dict[str, Manifest]:
-    found = [read_manifest(path) for path in sorted(folder.glob(f"*/{FILE_NAME}"))]
+    found = [read_manifest(folder / run_id / FILE_NAME) for run_id in run_ids(folder)]
     found.sort(key=lambda m: (m.kind != "training", bool(m.partner), m.id))
     return {m.id: m for m in found}
 

@@ -167,15 +167,35 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One run of the comparison: its picture and its numbers."""
+
+    url: str
+    name: str
+    picture: Markup
+    step: str
+    speedup: str
+    still: str
+    exposed: str
+    peak: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    axis: Markup
+    rows: tuple[ComparedRow, ...]
+    legend: Markup
+
+
+@dataclass(frozen=True, slots=True)
 class HomeData:
-    #: The figure that compares the runs; empty in a book without any.
-    comparison: Markup
+    #: The figure that compares the runs; none in a book without any.
+    comparison: Compared | None
     comparison_title: str
     comparison_note: str
     chapters: tuple[ChapterLine, ...]
     #: What the ratios of this book's runs are, in a sentence.
     ratio_range: str
-    ratio_figure: Markup
     ratios: tuple[RatioLine, ...]
     checks: tuple[Promise, ...]
     contributing: str
@@ -238,6 +258,7 @@ class CalibrationLine:
 @dataclass(frozen=True, slots=True)
 class FileLine:
     name: str
+    url: str
     size: str
     events: str
     sha256: str
@@ -248,6 +269,8 @@ class RunData:
     id: str
     title: str
     text: str
+    #: Address of its run.toml.
+    manifest_url: str
     used_in: tuple[Link, ...]
     others: tuple[Link, ...]
     figures: tuple[RunFigure, ...]

@@ -24,8 +24,8 @@ from generator.publish.model import (
     RunLine,
     RunsData,
 )
-from generator.publish.urls import RUNS, run_url
-from generator.runs.manifest import Manifest
+from generator.publish.urls import RUNS, run_file_url, run_url
+from generator.runs.manifest import FILE_NAME, Manifest
 from generator.timeline.metrics import METRICS, Metric
 from generator.timeline.spans import Timeline
 
@@ -54,6 +54,8 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
     trained = manifest.kind == "training"
     timelines = {mode: library.timeline(manifest.id, mode) for mode in MODES} if trained else {}
     shown = timelines.get("isolated")
+    if not trained:
+        library.check(manifest.id)
     others = tuple(Link(run_url(m.id), m.id) for m in _all(library) if m.id != manifest.id)
     partner = Link(run_url(manifest.partner), manifest.partner) if manifest.partner else None
     name, text = scheme_source(manifest.source)
@@ -61,6 +63,7 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
         id=manifest.id,
         title=manifest.title,
         text=manifest.description,
+        manifest_url=run_file_url(manifest.id, FILE_NAME),
         used_in=used_in,
         others=others,
         figures=run_figures(library, manifest, timelines),
@@ -73,9 +76,7 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
         ranks=tuple(r.rank for r in shown.ranks) if shown else (),
         metrics=_metrics(timelines),
         table=_table(manifest),
-        files=tuple(
-            FileLine(r.file, show.size(r.bytes), show.integer(r.events), r.sha256) for r in manifest.ranks
-        ),
+        files=_files(manifest),
         command=manifest.command,
         source_name=name,
         source=markdown.code(text, "python"),
@@ -304,6 +305,19 @@ def cluster(manifest: Manifest) -> str:
 def _rounded(value: float) -> str:
     """To two significant digits."""
     return show.integer(int(float(f"{value:.2g}")))
+
+
+def _files(manifest: Manifest) -> tuple[FileLine, ...]:
+    return tuple(
+        FileLine(
+            name=r.file,
+            url=run_file_url(manifest.id, r.file),
+            size=show.size(r.bytes),
+            events=show.integer(r.events),
+            sha256=r.sha256,
+        )
+        for r in manifest.ranks
+    )
 
 
 def _table(manifest: Manifest) -> tuple[CalibrationLine, ...]:

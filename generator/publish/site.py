@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError
 
@@ -28,7 +29,7 @@ from generator.publish.output import check_target, write
 from generator.publish.pages import Context, exercise_page, link_to
 from generator.publish.reference import definitions
 from generator.publish.runpages import run_pages
-from generator.publish.urls import HOME, NOT_FOUND, Links, exercise_url, relative, run_url
+from generator.publish.urls import HOME, NOT_FOUND, Links, exercise_url, relative, run_file_url, run_url
 from generator.runs.manifest import FILE_NAME
 from generator.timeline.metrics import METRICS
 
@@ -66,7 +67,7 @@ def model(book: Book, progress: Progress) -> Site:
         Page(NOT_FOUND, "404.html", "Nothing here", "This page does not exist.", NotFoundData()),
     )
     files = [
-        (posixpath.join(posixpath.dirname(run_url(m.id)), name), library.folder(m.id) / name)
+        (run_file_url(m.id, name), library.folder(m.id) / name)
         for m in library.manifests.values()
         for name in (FILE_NAME, *(r.file for r in m.ranks))
     ]
@@ -93,12 +94,16 @@ def render(book: Book, site: Site) -> dict[str, bytes | Path]:
 def _render(environment: Environment, site: Site, page: Page, made: Assets) -> str:
     def to(target: str) -> str:
         # A server shows the page "not found" at any address, where no relative link would hold.
-        return site.url + target if page.url == NOT_FOUND and site.url else relative(page.url, target)
+        return (
+            site.url + quote(target, safe="/#")
+            if page.url == NOT_FOUND and site.url
+            else relative(page.url, target)
+        )
 
     try:
         return environment.get_template(page.template).render(
             site=site, page=page, data=page.data, to=to, asset=lambda name: to(made.urls[name]),
-            canonical=_canonical(page.url), policy=POLICY,
+            canonical=quote(_canonical(page.url)), policy=POLICY,
         )  # fmt: skip
     except TemplateSyntaxError as error:
         raise UserError(f"not a valid template: {error.message}", path=error.filename, line=error.lineno,
@@ -118,6 +123,7 @@ def check_links(files: Mapping[str, bytes | Path]) -> None:
             if re.match(r"[a-z]+:", href):
                 continue
             path, _, fragment = href.partition("#")
+            path = unquote(path)
             target = posixpath.normpath(posixpath.join(posixpath.dirname(url), path)) if path else url
             if target not in files or (fragment and fragment not in ids.get(target, ())):
                 raise UserError(
@@ -131,7 +137,7 @@ def _canonical(url: str) -> str:
 
 def _sitemap(site: Site) -> bytes:
     lines = [
-        f"<url><loc>{html.escape(site.url + _canonical(page.url))}</loc></url>"
+        f"<url><loc>{html.escape(site.url + quote(_canonical(page.url)))}</loc></url>"
         for page in sorted(site.pages, key=lambda p: p.url)
         if page.url != NOT_FOUND
     ]

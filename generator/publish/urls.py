@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from generator.errors import UserError, did_you_mean
 
@@ -25,12 +26,17 @@ def run_url(run_id: str) -> str:
     return f"runs/{run_id}/index.html"
 
 
+def run_file_url(run_id: str, name: str) -> str:
+    """Where a file of a run's folder is offered for download."""
+    return f"runs/{run_id}/{name}"
+
+
 def relative(source: str, target: str) -> str:
     """The link from page `source` to `target` (which may carry a #fragment)."""
     path, hash_sign, fragment = target.partition("#")
     if path == source and hash_sign:
         return f"#{fragment}"
-    link = posixpath.relpath(path, posixpath.dirname(source) or ".")
+    link = quote(posixpath.relpath(path, posixpath.dirname(source) or "."))
     return f"{link}{hash_sign}{fragment}"
 
 

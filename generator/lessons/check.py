@@ -12,6 +12,7 @@ from generator.lessons.exercise import Exercise, Prose, TimelineFigure, find_exe
 from generator.lessons.expressions import references
 from generator.lessons.kinds.number import NumberQuestion
 from generator.lessons.links import Targets, check_links, targets
+from generator.lessons.predicates import matches_any, parse_predicate
 from generator.lessons.questions import Question, ResolvedQuestion, kind_of
 from generator.lessons.scope import BookTimelines, Scope, Timelines
 from generator.lessons.vocabulary import Vocabulary, default_vocabulary
@@ -147,6 +148,29 @@ def _check_answers(
     _, problems = resolve_with(exercise, resolver, check_question)
     yield from wrong
     yield from problems
+    if sound:
+        yield from _check_focus(exercise, resolver.scope)
+
+
+def _check_focus(exercise: Exercise, scope: Scope) -> Iterator[UserError]:
+    """A figure that points to nothing would send the reader looking for it."""
+    for figure in exercise.blocks:
+        if not isinstance(figure, TimelineFigure) or not figure.focus.strip():
+            continue
+        if figure.run not in scope.manifests or scope.manifests[figure.run].kind != "training":
+            continue
+        try:
+            found = matches_any(parse_predicate(figure.focus), scope.timelines(figure.run, figure.mode))
+        except UserError as error:
+            yield error
+            continue
+        if not found:
+            yield UserError(
+                f"the focus matches nothing in the run '{figure.run}'",
+                path=exercise.path,
+                line=figure.lines.get("focus"),
+                remedy="Ask for phases, layers and operations that the run has.",
+            )
 
 
 def _check_figure(

@@ -54,6 +54,14 @@ def check_links(markdown: str, line: int, path: Path, known: Targets) -> Iterato
             href = str(child.attrGet("href") or child.attrGet("src") or "")
             if child.type not in ("link_open", "image"):
                 continue
+            if child.type == "image":
+                yield UserError(
+                    f"an image ('{href}')",
+                    path=path,
+                    line=line + begin,
+                    remedy="Show a run in a timeline: every figure of a book is a recorded run.",
+                )
+                continue
             rows = markdown.splitlines()[begin:end]
             row = next((i for i, text in enumerate(rows) if href and href in text), 0)
             yield from _check(href, line + begin + row, path, known)

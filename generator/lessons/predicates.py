@@ -116,6 +116,14 @@ def match_calls(predicate: Predicate, timeline: Timeline, rank: int) -> npt.NDAr
     )
 
 
+def matches_any(predicate: Predicate, timeline: Timeline) -> bool:
+    """Whether a predicate means any span or call of a timeline."""
+    return any(
+        match_spans(predicate, timeline, lane).any() or match_calls(predicate, timeline, lane.rank).any()
+        for lane in timeline.ranks
+    )
+
+
 def _span_labels(
     timeline: Timeline, activity: int, layer: int, microbatch: int, call: int
 ) -> dict[str, Label]:

@@ -83,11 +83,10 @@ def launch(
     crew: list[_Rank] = []
     progress.start(what, units)
     try:
-        with terminate_as_interrupt():
-            # One by one: should a start fail, those before it are in the list and are ended.
-            for rank in range(ranks):
-                crew += [_start(context, target, rank)]
-            _follow(crew, what, progress, stall_s)
+        # One by one: should a start fail, those before it are in the list and are ended.
+        for rank in range(ranks):
+            crew += [_start(context, target, rank)]
+        _follow(crew, what, progress, stall_s)
     finally:
         for member in crew:
             if member.process.is_alive():

@@ -145,6 +145,12 @@ def build_model(shape: Shape, seed: int, first: int = 0, last: int | None = None
     return part
 
 
+def count_parameters(shape: Shape) -> int:
+    """Parameters of the whole model, counted without making them."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in GPT(shape).parameters())
+
+
 def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean cross-entropy over all tokens; logits [..., vocabulary], targets [...]."""
     return functional.cross_entropy(logits.flatten(0, -2), targets.flatten())

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import tomli_w
 
+from generator.recorder.launch import launch, terminate_as_interrupt
+from generator.recorder.links import links
 from generator.recorder.progress import Progress
 from generator.recorder.registry import (
     CALIBRATION,
@@ -65,10 +67,9 @@ def record_spec(
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
     prepare_process()
-    from generator.recorder.links import links
-
     calibration = CALIBRATION if spec.kind == "training" else ""
     with (
+        terminate_as_interrupt(),
         links(spec.world_size, spec.rate_mbit, calibration) as network,
         _whole_folder(out, spec.id) as folder,
     ):
@@ -82,7 +83,6 @@ def record_spec(
             manifest = replace(
                 manifest, table=measure(spec, network, folder, progress, stall_s=stall_s))
         else:
-            from generator.recorder.launch import launch
             from generator.recorder.model import Shape
             from generator.recorder.rank import Plan, run_rank
 
@@ -97,11 +97,15 @@ def record_spec(
 
 
 def prepare_process() -> None:
-    """One thread a rank, and no chatter: must be set before PyTorch is imported and ranks are forked."""
+    """Import PyTorch once, for all ranks to be forked: one thread each, and no chatter."""
     for name, value in {
         "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR",
     }.items():
         os.environ.setdefault(name, value)
+    import torch
+
+    # For a process that had imported it before.
+    torch.set_num_threads(1)
 
 
 def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
@@ -128,32 +132,33 @@ def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
 
 def _training(manifest: Manifest, spec: RunSpec, shape: Shape, outcomes: list[Outcome]) -> Manifest:
     from generator.recorder import data
-    from generator.recorder.model import GPT
+    from generator.recorder.model import count_parameters
 
     steps = len(outcomes[0].losses)
     losses = [
         statistics.fmean(loss for o in outcomes if (loss := o.losses[i]) is not None) for i in range(steps)]
     flags = [Step(i, warmup=i < WARMUP_STEPS, detail=i == steps - 1, loss=losses[i]) for i in range(steps)]
+    timed = [s.index for s in flags if not s.warmup and not s.detail]
     return replace(
         manifest,
         model=Model(
             shape.d_model, shape.layers, shape.heads, shape.vocabulary,
-            sum(p.numel() for p in GPT(shape).parameters()),
+            count_parameters(shape),
             tuple(o.parameters for o in outcomes)),
         batch=Batch(shape.sequences, shape.tokens, data.TEXT.name, data.text_sha256(), SEED),
         optimizer=Optimizer("AdamW", LEARNING_RATE),
-        ratio=_ratio(spec, outcomes, [s.index for s in flags if not s.warmup and not s.detail]),
+        ratio=_ratio(manifest.link.rate_mbit, outcomes, timed),
         steps=tuple(flags),
         ranks=tuple(o.file for o in outcomes),
     )
 
 
-def _ratio(spec: RunSpec, outcomes: list[Outcome], timed: list[int]) -> Ratio:
-    """Communication alone over computation alone, at the link's nominal rate."""
+def _ratio(rate_mbit: int, outcomes: list[Outcome], timed: list[int]) -> Ratio:
+    """Communication alone over computation alone, at the link's nominal rate; 0 where it has none."""
     timed = timed or [0]
     sent = statistics.fmean(statistics.median(o.wire_bytes[i] for i in timed) for o in outcomes)
     computed = statistics.fmean(statistics.median(o.computation_ns[i] for i in timed) for o in outcomes)
-    communication_ms = sent * 8 / (spec.rate_mbit * 1e3) if spec.rate_mbit else 0.0
+    communication_ms = sent * 8 / (rate_mbit * 1e3) if rate_mbit else 0.0
     computation_ms = computed / 1e6
     return Ratio(
         round(communication_ms, 3), round(computation_ms, 3), round(communication_ms / computation_ms, 4))
@@ -191,6 +196,7 @@ def _whole_folder(out: Path, name: str) -> Iterator[Path]:
     target = out / name
     # Beside the target, so that renaming cannot cross file systems; hidden from whoever reads runs.
     folder, old = out / f".{name}.{os.getpid()}.new", out / f".{name}.{os.getpid()}.old"
+    _clear_abandoned(out, name)
     folder.mkdir()
     try:
         yield folder
@@ -206,3 +212,15 @@ def _whole_folder(out: Path, name: str) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _clear_abandoned(out: Path, name: str) -> None:
+    """Remove what a recorder left that was killed outright, or put back what it had moved aside."""
+    for left in out.glob(f".{name}.*.*"):
+        pid, kind = left.name.split(".")[-2:]
+        if Path("/proc", pid).exists():
+            continue
+        if kind == "old" and not (out / name).exists():
+            left.rename(out / name)
+        else:
+            shutil.rmtree(left, ignore_errors=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from generator.publish.figures import facts, lanes
 from generator.publish.figures.lanes import MARK, WORDS
+from generator.publish.figures.legend import Item, draw_legend, items
 from generator.publish.figures.markup import (
     Canvas,
     boxes,
@@ -20,7 +21,7 @@ from generator.publish.figures.markup import (
     picture,
     text_width,
 )
-from generator.publish.figures.paint import communication, owner_runs, owners, parted
+from generator.publish.figures.paint import blocks, communication, owners
 from generator.publish.figures.scale import TimeScale, tick_words
 from generator.publish.show import number, percent, size, time
 from generator.timeline.spans import Timeline
@@ -62,6 +63,9 @@ class Comparison:
     rows: tuple[Row, ...]
     axis_wide: str
     axis_narrow: str
+    #: What the marks are, for below the last row.
+    legend_wide: str
+    legend_narrow: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,8 @@ class _Size:
 _WIDE = _Size(width=788, compute=9, comm=3, gap=2, pad=11, lone_row=46, lone=20, tick=100, remarks=True)
 _NARROW = _Size(width=354, compute=7, comm=3, gap=3, pad=6, lone_row=34, lone=20, tick=80, remarks=False)
 _AXIS_HEIGHT = 22
-#: Room right of the longest band for its time and its remark, in parts of its length.
-_ROOM = 1.3
+#: Room right of a band for the time it took, and for a remark, px.
+_TIME, _REMARK = 66, 180
 #: Width of the strip that a torn band leaves for its time, px.
 _TORN = 64
 
@@ -96,22 +100,25 @@ def comparison(entries: Sequence[Entry], *, ident: str) -> Comparison:
     """
     if not entries:
         raise ValueError("nothing to compare")
-    until = axis_end([e.timeline.step_ns for e in entries])
+    steps = [e.timeline.step_ns for e in entries]
+    wide, narrow = axis_end(steps, _WIDE.width, _REMARK), axis_end(steps, _NARROW.width, _TIME)
     return Comparison(
-        rows=tuple(_row(e, entries[0].timeline, until, f"{ident} {i}") for i, e in enumerate(entries)),
-        axis_wide=_axis(_WIDE, until), axis_narrow=_axis(_NARROW, until),
+        rows=tuple(_row(e, entries[0].timeline, wide, narrow, f"{ident} {i}") for i, e in enumerate(entries)),
+        axis_wide=_axis(_WIDE, wide), axis_narrow=_axis(_NARROW, narrow),
+        legend_wide=_legend(entries, _WIDE, f"{ident} key"),
+        legend_narrow=_legend(entries, _NARROW, f"{ident} key n"),
     )
 
 
-def axis_end(steps_ns: Sequence[int]) -> int:
-    """Where the common axis ends, ns."""
+def axis_end(steps_ns: Sequence[int], width_px: int, room_px: int) -> int:
+    """Where the common axis ends, ns, if words of `room_px` follow every step but a torn first one."""
     first, others = steps_ns[0], steps_ns[1:] or steps_ns[:1]
-    longest = max(others)
-    whole = round(first * 1.1)
-    return max(whole, round(longest * _ROOM)) if whole <= longest * 1.5 else round(longest * _ROOM)
+    longest = round(max(others) * width_px / (width_px - room_px))
+    whole = round(first * width_px / (width_px - _TIME))
+    return max(whole, longest) if first <= max(others) * 1.5 else longest
 
 
-def _row(entry: Entry, first: Timeline, until: int, ident: str) -> Row:
+def _row(entry: Entry, first: Timeline, wide: int, narrow: int, ident: str) -> Row:
     t = entry.timeline
     each = [facts.rank_facts(t, r) for r in range(len(t.ranks))]
     still, exposed = facts.mean([f.idle + f.blocked for f in each]), facts.mean([f.exposed for f in each])
@@ -121,8 +128,8 @@ def _row(entry: Entry, first: Timeline, until: int, ident: str) -> Row:
     most = max(f.peak_bytes for f in each)
     return Row(
         run=t.run, name=entry.name,
-        wide=_bands(t, until, _WIDE, ident, title, remark),
-        narrow=_bands(t, until, _NARROW, f"{ident} n", title, remark),
+        wide=_bands(t, wide, _WIDE, ident, title, remark),
+        narrow=_bands(t, narrow, _NARROW, f"{ident} n", title, remark),
         step=time(t.step_ns, 0), speedup=f"{number(first.step_ns / t.step_ns, 0 if t is first else 1)}×",
         still=percent(still), exposed=percent(exposed), peak=size(most) if most else "–", remark=remark,
     )
@@ -134,7 +141,9 @@ def _bands(t: Timeline, until: int, s: _Size, ident: str, title: str, remark: st
     lone, torn = len(t.ranks) == 1, t.step_ns > until
     pitch = s.compute + 1 + s.comm + s.gap
     height = s.lone_row if lone else 2 * s.pad + pitch * len(t.ranks) - s.gap
-    canvas.path("".join(f"M{scale.px(x)}.5 0V{height}" for x in scale.ticks(s.tick)), "gl")
+    ruled = [scale.px(x) for x in _ticks(scale, s)]
+    canvas.path(
+        "".join(f"M{x}.5 0V{height}" for x in ruled if not torn or x < s.width - _TORN - 12), "gl")
     for rank in range(len(t.ranks)):
         y = (height - s.lone) // 2 if lone else s.pad + rank * pitch
         tall = s.lone if lone else s.compute
@@ -144,7 +153,8 @@ def _bands(t: Timeline, until: int, s: _Size, ident: str, title: str, remark: st
             communication(canvas, wait, transfer, scale, y=y + tall + 1, height=s.comm, ident=ident,
                           closed=False)
     if torn:
-        _tear(canvas, s, (height - s.lone) // 2 if lone else s.pad - 1, s.lone if lone else height - 2 * s.pad)
+        top, tall = ((height - s.lone) // 2, s.lone) if lone else (s.pad - 1, height - 2 * s.pad)
+        _tear(canvas, s, top, tall)
         canvas.text(s.width, height / 2 + 4, time(t.step_ns, 0), "t1 b s12", "end")
     else:
         _end(canvas, t, scale, s, height, lone, remark)
@@ -156,19 +166,19 @@ def _band(
 ) -> None:
     """One rank's computation; a lone rank is the key to the colours and carries their names."""
     found = lanes.kinds(t, rank)
-    blocks = parted(owner_runs(owners([kind.on for kind in found], scale)), least=4)
+    parts = blocks(owners([kind.on for kind in found], scale), least=4)
     spans: dict[str, list[tuple[int, int]]] = {}
-    for a, b, owner in blocks:
-        spans.setdefault(MARK[found[owner].activity], []).append((a, min(b, until_px)))
-    for cls, parts in spans.items():
-        canvas.path(boxes(parts, y, tall), f"{cls} k")
+    for p in parts:
+        spans.setdefault(MARK[found[p.owner].activity], []).append((p.first, min(p.end, until_px)))
+    for cls, where in spans.items():
+        canvas.path(boxes(where, y, tall), f"{cls} k")
     if words:
-        for a, b, owner in blocks:
-            activity = found[owner].activity
-            room = min(b, until_px) - a - 14
+        for p in parts:
+            activity = found[p.owner].activity
+            room = min(p.end, until_px) - p.first - 14
             word = next((w for w in WORDS[activity] if text_width(w, 12) <= room), "")
             if word:
-                canvas.text(a + 7, y + tall / 2 + 4, word, f"t{MARK[activity]} s12")
+                canvas.text(p.first + 7, y + tall / 2 + 4, word, f"t{MARK[activity]} s12")
 
 
 def _tear(canvas: Canvas, s: _Size, y: int, tall: int) -> None:
@@ -188,12 +198,23 @@ def _end(
     middle = lone or not s.remarks
     canvas.text(x + 8, height / 2 + 4 if middle else s.pad + 9, time(t.step_ns, 0), "t1 b s12")
     if s.remarks and not lone:
-        for i, line in enumerate(wrapped(remark, 11, s.width - x - 8, lines=3)):
+        for i, line in enumerate(wrapped(remark, 11, s.width - x - 8, most=3)):
             canvas.text(x + 8, s.pad + 26 + 14 * i, line, "t3 halo")
 
 
-def wrapped(words: str, size_px: float, width_px: float, lines: int) -> list[str]:
-    """Break a text into lines of at most `width_px`; nothing at all when it needs more than `lines`."""
+def wrapped(words: str, size_px: float, width_px: float, most: int) -> list[str]:
+    """Break a text into even lines of at most `width_px`; nothing at all when it needs more than `most`."""
+    lines = _filled(words, size_px, width_px)
+    if len(lines) > most or any(text_width(line, size_px) > width_px for line in lines):
+        return []
+    width = width_px
+    while len(narrower := _filled(words, size_px, width - 8)) == len(lines) and width > 40:
+        lines, width = narrower, width - 8
+    return lines
+
+
+def _filled(words: str, size_px: float, width_px: float) -> list[str]:
+    """Lines filled one after the other."""
     out: list[str] = []
     for word in words.split():
         longer = f"{out[-1]} {word}" if out else word
@@ -201,17 +222,31 @@ def wrapped(words: str, size_px: float, width_px: float, lines: int) -> list[str
             out[-1] = longer
         else:
             out.append(word)
-        if text_width(word, size_px) > width_px:
-            return []
-    return out if len(out) <= lines else []
+    return out
 
 
 def _axis(s: _Size, until: int) -> str:
     canvas, scale = Canvas(), TimeScale(0, until, 0, s.width)
-    ticks = scale.ticks(s.tick)
+    ticks = _ticks(scale, s)
     canvas.path("".join(f"M{scale.px(x)}.5 17V{_AXIS_HEIGHT}" for x in ticks), "gl2")
     for tick in ticks:
-        words, x = tick_words(tick, scale, s.tick), scale.px(tick)
-        if x + text_width(words, 11) / 2 <= s.width:
-            canvas.text(x, 12, words, "t3", "middle" if tick else None)
+        canvas.text(scale.px(tick), 12, tick_words(tick, scale, s.tick), "t3", "middle" if tick else None)
     return decoration(canvas, width=s.width, height=_AXIS_HEIGHT)
+
+
+def _ticks(scale: TimeScale, s: _Size) -> list[int]:
+    """Those ticks whose number does not reach over the edge."""
+    return [
+        tick for tick in scale.ticks(s.tick)
+        if scale.px(tick) + text_width(tick_words(tick, scale, s.tick), 11) / 2 <= s.width
+    ]
+
+
+def _legend(entries: Sequence[Entry], s: _Size, ident: str) -> str:
+    """Names of the marks of all rows; forward and backward too, which the first row also carries."""
+    canvas, ident, named = Canvas(), identifier(ident), list[Item]()
+    for entry in entries:
+        named += [i for i in items(entry.timeline, numbers=False, held=False) if i not in named]
+    named.append(Item("", "bare ground: idle or blocked"))
+    height = draw_legend(canvas, named, ident=ident, y=0, width=s.width)
+    return picture(canvas, width=s.width, height=height, ident=ident, title="Key", definitions=hatch(ident))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from generator.publish.figures.lanes import (
     MODULES,
-    all_communication,
     computing,
     doing,
     layer_name,
@@ -14,7 +13,8 @@ from generator.publish.figures.lanes import (
 )
 from generator.publish.show import integer, percent, size, time
 from generator.runs.manifest import Mesh
-from generator.timeline.intervals import intersect, length, subtract, union
+from generator.timeline import metrics
+from generator.timeline.intervals import intersect, length, union
 from generator.timeline.spans import Activity, RankTimeline, Timeline
 
 _BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
@@ -37,8 +37,8 @@ class RankFacts:
     idle: float
     #: Communication above which nothing is computed.
     exposed: float
-    #: Share of the communication that runs beside computation; 0 without communication.
-    hidden: float
+    #: Idle share of the pipeline's common span; 0 without a pipeline.
+    bubble: float
     #: Most bytes held at once; 0 where memory was not recorded.
     peak_bytes: int
 
@@ -61,17 +61,23 @@ def rank_facts(timeline: Timeline, rank: int) -> RankFacts:
     def share(*activities: Activity) -> float:
         return length(doing(lane.computation, *activities)) / step
 
-    talk = all_communication(timeline, rank)
-    bare = length(subtract(talk, computing(lane.computation)))
-    covered = length(talk)
     # A rank that has finished its step stands idle until the last one has.
     ended = int(lane.computation.end_ns[-1]) if len(lane.computation) else 0
     return RankFacts(
         rank=rank, forward=share(Activity.FORWARD), backward=share(*_BACKWARD),
         optimizer=share(Activity.OPTIMIZER), host=share(Activity.HOST), blocked=share(Activity.BLOCKED),
         idle=share(Activity.IDLE) + max(0, step - ended) / step,
-        exposed=bare / step, hidden=1 - bare / covered if covered else 0.0, peak_bytes=peak_bytes(lane),
+        exposed=metrics.exposed_comm(timeline, rank) / step,
+        bubble=metrics.bubble_fraction(timeline, rank) if timeline.stages > 1 else 0.0,
+        peak_bytes=peak_bytes(lane),
     )
+
+
+def gutter(timeline: Timeline, facts: RankFacts) -> tuple[float, str]:
+    """The one share that says most about a rank of this run, and its name."""
+    if timeline.stages > 1:
+        return facts.bubble, "bubble"
+    return (facts.exposed, "exposed") if timeline.calls else (facts.idle, "idle")
 
 
 def peak_bytes(lane: RankTimeline) -> int:
@@ -137,6 +143,8 @@ def description(timeline: Timeline) -> str:
             f"It is idle for {percent(mean([f.idle for f in facts]))} and blocked in waits for "
             f"{percent(mean([f.blocked for f in facts]))}; {percent(mean([f.exposed for f in facts]))} "
             "is communication with no computation beside it.")
+    if timeline.stages > 1:
+        said.append(f"The bubble is {percent(mean([f.bubble for f in facts]))} of the pipeline's time.")
     if counted := operations(timeline):
         said.append(f"The step has {counted}.")
     if most := max(f.peak_bytes for f in facts):
@@ -173,8 +181,7 @@ def remark(timeline: Timeline) -> str:
     if len(facts) == 1:
         return ""
     if timeline.stages > 1:
-        share = percent(mean([f.idle for f in facts]))
-        return f"the bubble: {share} of all rank time is idle"
+        return f"the bubble: {percent(mean([f.bubble for f in facts]))} of the pipeline's time is idle"
     count, hidden = len(timeline.calls), hidden_calls(timeline)
     if not count:
         return ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from generator.publish.figures.lanes import Focus, call_labels, span_labels
+from generator.publish.figures.lanes import Focus, call_labels, computing, span_labels
 from generator.publish.figures.markup import Canvas, number
 from generator.publish.figures.scale import TimeScale
 from generator.timeline.intervals import EMPTY, Intervals, union
@@ -15,6 +15,7 @@ from generator.timeline.spans import Activity, Call, Member, Timeline
 
 #: More joined calls than this are a thicket.
 _MOST_JOINS = 12
+_MOST_CURVES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,27 @@ def join_calls(canvas: Canvas, focused: Focused, scale: TimeScale, tops: list[in
         canvas.line(x, tops[members[0].rank], x, tops[members[-1].rank] + height, "join")
 
 
-def join_sends(canvas: Canvas, focused: Focused, scale: TimeScale, tops: list[int], height: int) -> None:
-    """A dotted curve along each message, from the block that made it to the block that takes it up."""
-    sends = [c for c, m in focused.calls if c.point_to_point and len(m) > 1]
-    for call in sends[:4 * _MOST_JOINS]:
+def join_sends(
+    canvas: Canvas, timeline: Timeline, focused: Focused, scale: TimeScale, tops: list[int], height: int
+) -> None:
+    """A dotted curve along each message, from the picked block that made it to the one that takes it up."""
+    if not focused.spans:
+        return
+    work = [computing(lane.computation)[:, 1] for lane in timeline.ranks]
+    sends = [c for c in timeline.calls if c.point_to_point and len(c.members) > 1]
+    joined = 0
+    for call in sends:
         source, target = call.members[0], call.members[-1]
         made, taken = focused.spans[source.rank], focused.spans[target.rank]
-        before, after = made[made[:, 1] <= source.begin_ns], taken[taken[:, 0] >= target.begin_ns]
-        x0 = scale.x(before[-1, 1] if len(before) else source.begin_ns)
-        x1 = scale.x(after[0, 0] if len(after) else target.end_ns)
-        if x1 > scale.right_px:
+        before = made[made[:, 1] <= source.begin_ns]
+        after = taken[taken[:, 0] >= target.begin_ns]
+        done = work[source.rank][work[source.rank] <= source.begin_ns]
+        # The message belongs to the block that ended last before it was sent.
+        if not len(before) or not len(after) or before[-1, 1] < done[-1]:
+            continue
+        x0, x1 = scale.x(before[-1, 1]), scale.x(after[0, 0])
+        joined += 1
+        if x1 > scale.right_px or joined > _MOST_CURVES:
             continue
         down = target.rank > source.rank
         y0 = tops[source.rank] + (height if down else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from generator.publish.figures import facts, lanes
 from generator.publish.figures.drawing import Drawing
 from generator.publish.figures.markup import text_width
-from generator.publish.figures.paint import owner_runs, owners
+from generator.publish.figures.paint import blocks, owners
 from generator.publish.figures.scale import tick_words
 from generator.publish.show import percent, size
 
@@ -28,8 +28,9 @@ def phases_shown(d: Drawing) -> tuple[lanes.Phase, ...]:
     found = tuple(p for p in lanes.schedule(d.timeline) if p.start_ns < d.scale.end_ns)
     if lanes.numbered(d.timeline):
         return found
-    blocks = owner_runs(owners([k.on for k in lanes.kinds(d.timeline, 0)], d.scale))
-    return found if len(blocks) > 8 else ()
+    kinds = lanes.kinds(d.timeline, 0)
+    found_blocks = blocks(owners([kind.on for kind in kinds], d.scale), lanes.host_index(kinds))
+    return found if len(found_blocks) > 8 else ()
 
 
 def brackets(d: Drawing, phases: tuple[lanes.Phase, ...], top: int) -> None:
@@ -38,14 +39,16 @@ def brackets(d: Drawing, phases: tuple[lanes.Phase, ...], top: int) -> None:
     frame = ""
     for phase in phases:
         a, b = d.scale.px(phase.start_ns), d.scale.px(min(phase.end_ns, d.scale.end_ns))
-        room = text_width(phase.name, 11) + 10
+        fits = (n for n in (phase.name, phase.short) if n and text_width(n, 11) + 16 <= b - a)
+        name = next(fits, "")
+        room = text_width(name, 11) + 10
         whole = phase.end_ns <= d.scale.end_ns
-        if b - a < room + 8:
+        if not name:
             continue
         left, right = (a + b - room) / 2, (a + b + room) / 2
         frame += f"M{a}.5 {y + 5}v-5H{left:.0f}M{right:.0f} {y}H{b - 3.5 if whole else b}"
         frame += "v5" if whole else ""
-        d.canvas.text((a + b) / 2, y + 4, phase.name, "t3", "middle")
+        d.canvas.text((a + b) / 2, y + 4, name, "t3", "middle")
     d.canvas.path(frame, "bracket")
 
 
@@ -54,7 +57,7 @@ def gutter(d: Drawing, rank: int, y: int) -> None:
     f = facts.rank_facts(d.timeline, rank)
     name = f"rank {d.timeline.ranks[rank].rank}"
     where = d.notes[rank] if rank < len(d.notes) else ""
-    share, word = (f.exposed, "exposed") if d.talks and d.timeline.stages == 1 else (f.idle, "idle")
+    share, word = facts.gutter(d.timeline, f)
     peak = size(f.peak_bytes) if f.peak_bytes else ""
     if d.layout.above:
         numbers = f"{percent(share)} {word}" + (f" · {peak}" if peak else "")

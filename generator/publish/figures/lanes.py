@@ -63,6 +63,8 @@ class Phase:
     name: str
     start_ns: int
     end_ns: int
+    #: For where the name has no room.
+    short: str = ""
 
 
 def at(spans: Spans, chosen: np.ndarray) -> Intervals:
@@ -98,6 +100,11 @@ def kinds(timeline: Timeline, rank: int) -> tuple[Kind, ...]:
     return tuple(found)
 
 
+def host_index(found: Sequence[Kind]) -> int:
+    """Which of some kinds is host work; -1 when none is."""
+    return next((i for i, kind in enumerate(found) if kind.activity is Activity.HOST), -1)
+
+
 def merged(found: Sequence[Kind]) -> Intervals:
     """When any of some kinds is on."""
     return merge(*(kind.on for kind in found))
@@ -109,7 +116,7 @@ def shades(timeline: Timeline, rank: int) -> tuple[Shade, ...]:
     known = (spans.module >= 0) | (spans.layer >= 0)
     edge = known & (spans.layer < 0)
     found = []
-    for activity in MARK:
+    for activity in COMPUTATION:
         here = known & (spans.activity == activity)
         for shade, chosen in (
             ("even", ~edge & (spans.layer % 2 == 0)), ("odd", ~edge & (spans.layer % 2 == 1)), ("edge", edge),
@@ -120,7 +127,7 @@ def shades(timeline: Timeline, rank: int) -> tuple[Shade, ...]:
 
 
 def layers_at(spans: Spans, start_ns: float, end_ns: float) -> tuple[str, ...]:
-    """Names of the layers worked on in a stretch of time, those with less than a quarter of it left out."""
+    """Names of the layers worked on in a stretch of time, or of the one that takes most of it."""
     first = int(np.searchsorted(spans.end_ns, start_ns, side="right"))
     last = int(np.searchsorted(spans.start_ns, end_ns, side="left"))
     spent: dict[str, float] = {}
@@ -129,7 +136,9 @@ def layers_at(spans: Spans, start_ns: float, end_ns: float) -> tuple[str, ...]:
             name = layer_name(int(spans.layer[i]), int(spans.module[i]))
             inside = min(end_ns, float(spans.end_ns[i])) - max(start_ns, float(spans.start_ns[i]))
             spent[name] = spent.get(name, 0.0) + inside
-    return tuple(name for name, ns in spent.items() if ns >= (end_ns - start_ns) / 4)
+    whole = sum(spent.values())
+    main = [name for name, ns in spent.items() if ns >= 0.7 * whole]
+    return tuple(main or [name for name, ns in spent.items() if ns >= 0.1 * whole])
 
 
 def layer_name(layer: int, module: int) -> str:
@@ -163,13 +172,6 @@ def _pairs(found: list[tuple[int, int]]) -> Intervals:
     return union([a for a, _ in found], [b for _, b in found])
 
 
-def all_communication(timeline: Timeline, rank: int) -> Intervals:
-    """Communication as the book defines it: collectives from arrival to end, messages in transfer."""
-    mine = list(calls_of(timeline, rank))
-    return union([m.begin_ns if c.point_to_point else m.arrive_ns for c, m in mine],
-                 [m.end_ns for _, m in mine])
-
-
 def schedule(timeline: Timeline) -> tuple[Phase, ...]:
     """What the first rank is doing, in words: a pipeline's phases, or forward and backward."""
     spans = timeline.ranks[0].computation
@@ -184,8 +186,11 @@ def schedule(timeline: Timeline) -> tuple[Phase, ...]:
     if last_forward <= turn:
         return Phase("all forwards", first, last_forward), Phase("all backwards", turn, end)
     warm = int(forward[forward[:, 1] <= turn][-1, 1])
-    steady = "one forward, one backward" if _alternates(spans, turn, last_forward) else "steady"
-    return Phase("warm-up", first, warm), Phase(steady, turn, last_forward), Phase("drain", last_forward, end)
+    if _alternates(spans, turn, last_forward):
+        steady = Phase("one forward, one backward", turn, last_forward, "1F1B")
+    else:
+        steady = Phase("steady", turn, last_forward)
+    return Phase("warm-up", first, warm), steady, Phase("drain", last_forward, end)
 
 
 def _alternates(spans: Spans, start_ns: int, end_ns: int) -> bool:

@@ -22,6 +22,8 @@ class Layout:
     above: bool
     #: Least distance of two ticks of the time axis.
     tick: int
+    #: Type size of the words in blocks, px: a class s11 or s12 exists for it.
+    words: int
 
     #: The axis: baseline of its numbers, and the line below them.
     axis_text = 12
@@ -54,6 +56,6 @@ class Layout:
 
 
 WIDE = Layout(width=1200, left=88, right=74, compute=26, layers=7, comm=11, memory=24, gap=20, above=False,
-              tick=90)
+              tick=90, words=12)
 NARROW = Layout(width=354, left=0, right=0, compute=22, layers=7, comm=11, memory=20, gap=36, above=True,
-                tick=64)
+                tick=64, words=11)

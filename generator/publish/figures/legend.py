@@ -24,8 +24,8 @@ class Item:
     pattern: str = ""
 
 
-def items(timeline: Timeline, numbers: bool = True) -> list[Item]:
-    """What a figure's legend names; `numbers`: some blocks carry one."""
+def items(timeline: Timeline, *, numbers: bool = True, held: bool = True) -> list[Item]:
+    """What a figure's legend names; `numbers`: some blocks carry one; `held`: memory is drawn."""
     acts = _activities(timeline)
     marks = {lanes.MARK[a] for a in acts if a in lanes.MARK}
     found = [Item(f"{mark} k", name) for mark, name in _NAMES.items() if mark in marks]
@@ -35,7 +35,8 @@ def items(timeline: Timeline, numbers: bool = True) -> list[Item]:
         found.append(Item("", f"number: {'micro-batch' if lanes.numbered(timeline) else 'layer'}"))
     if timeline.calls:
         found += [Item("X k", "transfer"), Item("k", "waiting for another rank", "hatch")]
-    if present := _categories(timeline):
+    present = _categories(timeline) if held else set()
+    if present:
         found.append(Item("", "memory:"))
     found += [
         Item(f"m-{name}", lanes.MEMORY_WORDS[name], memory.TEXTURE.get(name, ""))
@@ -71,9 +72,11 @@ def _activities(timeline: Timeline) -> set[Activity]:
 def _flow(found: list[Item], width: int) -> list[tuple[Item, int, int]]:
     """Each item with its line and its left edge, filled like words of a paragraph."""
     placed, row, left = [], 0, 0
-    for item in found:
-        wide = round(text_width(item.words, 11) + (_SWATCH + 5 if item.cls else 0))
-        if left and left + wide > width:
+    wides = [round(text_width(i.words, 11) + (_SWATCH + 5 if i.cls else 0)) for i in found]
+    for k, (item, wide) in enumerate(zip(found, wides, strict=True)):
+        # A heading stays with the first item under it.
+        needed = wide + (wides[k + 1] + 8 if item.words.endswith(":") and k + 1 < len(found) else 0)
+        if left and left + needed > width:
             row, left = row + 1, 0
         placed.append((item, row, left))
         left += wide + (8 if item.words.endswith(":") else _APART)

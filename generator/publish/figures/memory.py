@@ -20,8 +20,8 @@ TEXTURE = {"optimizer": "dots", "gradients": "lines"}
 def sampled(curve: MemoryCurve, scale: TimeScale) -> I64:
     """Bytes by category in every pixel column, int64 [width_px, categories].
 
-    A column shows the moment in it at which most was held in all, so that no peak is lost. Before the
-    first sample nothing is known, and nothing is shown.
+    A column shows the moment in it at which most was held in all, so that no peak is lost. Samples are
+    taken when something changes, so the first one also holds for the time before it.
     """
     edges = scale.edges_ns()
     first = np.searchsorted(curve.time_ns, edges[:-1], side="right") - 1
@@ -29,9 +29,9 @@ def sampled(curve: MemoryCurve, scale: TimeScale) -> I64:
     total = curve.bytes.sum(axis=1)
     out = np.zeros((scale.width_px, curve.bytes.shape[1]), np.int64)
     for column in range(scale.width_px):
-        a, b = max(0, int(first[column])), int(last[column])
-        if b > a:
-            out[column] = curve.bytes[a + int(np.argmax(total[a:b]))]
+        a = max(0, int(first[column]))
+        b = max(a + 1, int(last[column]))
+        out[column] = curve.bytes[a + int(np.argmax(total[a:b]))]
     return out
 
 

@@ -14,6 +14,7 @@ within half a pixel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -97,16 +98,47 @@ def owner_runs(owned: Owners) -> list[tuple[int, int, int]]:
     return [(a, b, int(owned[a])) for a, b in pairwise(bounds) if b > a and owned[a] != GROUND]
 
 
-def parted(found: Sequence[tuple[int, int, int]], least: int = 2) -> list[tuple[int, int, int]]:
-    """Take a pixel of ground from the right edge of every run that touches the next one.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Columns [first, end) that stand as one block, and the runs of slivers inside it."""
 
-    Runs narrower than `least` columns stay whole.
+    first: int
+    end: int
+    owner: int
+    slivers: tuple[Run, ...] = ()
+
+    def pieces(self) -> list[Run]:
+        """The block without its slivers."""
+        edges = [self.first, *(edge for sliver in self.slivers for edge in sliver), self.end]
+        return [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b > a]
+
+
+def blocks(owned: Owners, sliver: int = GROUND, *, most: int = 3, least: int = 2) -> list[Block]:
+    """The blocks of a lane, each with a pixel of ground at its right edge if it touches the next one.
+
+    Runs of the owner `sliver` up to `most` columns wide do not part the block they lie in or end it with
+    ground: they are drawn, but the block is still one. Blocks narrower than `least` give no pixel away.
     """
-    out = []
-    for i, (first, end, owner) in enumerate(found):
-        touches = i + 1 < len(found) and found[i + 1][0] == end
-        out.append((first, end - 1 if touches and end - first >= least else end, owner))
-    return out
+    found: list[Block] = []
+    for first, end, owner in owner_runs(owned):
+        thin = owner == sliver and end - first <= most
+        if len(found) > 1 and found[-1].end == first:
+            inner, before = found[-1], found[-2]
+            if (inner.owner == sliver and inner.end - inner.first <= most
+                    and before.owner == owner and before.end == inner.first):
+                slivers = (*before.slivers, (inner.first, inner.end))
+                found[-2:] = [Block(before.first, end, owner, slivers)]
+                continue
+        if found and found[-1].end == first and not thin and found[-1].end - found[-1].first >= least:
+            found[-1] = _shorter(found[-1], sliver, most)
+        found.append(Block(first, end, owner))
+    return found
+
+
+def _shorter(block: Block, sliver: int, most: int) -> Block:
+    if block.owner == sliver and block.end - block.first <= most:
+        return block
+    return replace(block, end=block.end - 1)
 
 
 def communication(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.publish.figures import facts, lanes, memory
+from generator.publish.figures import facts, lanes, memory, paint
 from generator.publish.figures.drawing import Drawing, Label
 from generator.publish.figures.focus import NOTHING, join_calls, join_sends, outline, select
 from generator.publish.figures.frame import axis, brackets, gutter, phases_shown, torn
@@ -16,13 +16,12 @@ from generator.publish.figures.legend import draw_legend, items
 from generator.publish.figures.markup import boxes, hatch, identifier, picture, text_width, textures
 from generator.publish.figures.paint import (
     GROUND,
+    Block,
     Owners,
     communication,
     occupancy,
-    owner_runs,
     owners,
     painted,
-    parted,
     runs,
 )
 from generator.publish.figures.scale import TimeScale, nice_step
@@ -70,15 +69,19 @@ def timeline_figure(
 def narrow_end(timeline: Timeline, width_px: int) -> int:
     """Up to when a narrow figure shows a step, ns: all of it, or a round first part with legible blocks."""
     wide = TimeScale(0, timeline.step_ns, 0, WIDE.plot)
-    blocks = [
-        block for rank in range(len(timeline.ranks))
-        for block in owner_runs(owners([kind.on for kind in lanes.kinds(timeline, rank)], wide))
-    ]
-    seen = [b - a for a, b, _ in blocks if b - a > 1]
+    seen: list[int] = []
+    for rank in range(len(timeline.ranks)):
+        found = lanes.kinds(timeline, rank)
+        host = lanes.host_index(found)
+        seen += [
+            block.end - block.first
+            for block in paint.blocks(owners([kind.on for kind in found], wide), host)
+            if block.owner != host and block.end - block.first > 1
+        ]
     if not seen:
         return timeline.step_ns
     wanted = float(np.median(seen)) * wide.ns_per_px / _LEAST_BLOCK_PX * width_px
-    if wanted >= timeline.step_ns:
+    if wanted >= 0.8 * timeline.step_ns:
         return timeline.step_ns
     unit = nice_step(wanted / 10)
     return max(unit, int(wanted) // unit * unit)
@@ -107,11 +110,12 @@ def draw(
     for rank in range(count):
         gutter(d, rank, tops[rank])
         _rank(d, rank, tops[rank])
-    join_sends(d.canvas, d.focused, d.scale, tops, layout.compute)
+    join_sends(d.canvas, timeline, d.focused, d.scale, tops, layout.compute)
     if until < timeline.step_ns:
         torn(d, tops)
     legend_top = bottom + 26
-    named = items(timeline, numbers=any(label.words.isdigit() or label.batch for label in d.labels))
+    d.choose_labels()
+    named = items(timeline, numbers=any(label.words.isdigit() or label.short for label in d.labels))
     height = legend_top + draw_legend(d.canvas, named, ident=d.ident, y=legend_top, width=layout.width)
     _write_labels(d)
     return picture(
@@ -123,7 +127,7 @@ def draw(
 def _rank(d: Drawing, rank: int, y: int) -> None:
     found = lanes.kinds(d.timeline, rank)
     owned = owners([kind.on for kind in found], d.scale)
-    blocks = parted(owner_runs(owned))
+    blocks = paint.blocks(owned, lanes.host_index(found))
     _blocks(d, rank, y, found, blocks)
     _ground(d, rank, y, owned)
     if d.layered:
@@ -139,41 +143,48 @@ def _rank(d: Drawing, rank: int, y: int) -> None:
     _outline(d, rank, y, blocks)
 
 
-def _blocks(
-    d: Drawing, rank: int, y: int, found: tuple[Kind, ...], blocks: list[tuple[int, int, int]]
-) -> None:
+def _blocks(d: Drawing, rank: int, y: int, found: tuple[Kind, ...], blocks: list[Block]) -> None:
     by_class: dict[str, list[tuple[int, int]]] = {}
     x0 = d.layout.left
-    for a, b, owner in blocks:
-        cls = MARK[found[owner].activity]
-        by_class.setdefault(cls, []).append((x0 + a, x0 + b))
-        words = _words(d, rank, found[owner], a, b)
+    for block in blocks:
+        kind = found[block.owner]
+        cls = MARK[kind.activity]
+        by_class.setdefault(cls, []).extend((x0 + a, x0 + b) for a, b in block.pieces())
+        if block.slivers:
+            by_class.setdefault("H", []).extend((x0 + a, x0 + b) for a, b in block.slivers)
+        words = _words(d, rank, kind, block)
+        if block.end - block.first >= _LEAST_BLOCK_PX:
+            d.blocks[kind.activity] += 1
         if words:
-            picked = _is_picked(d, rank, a, b)
-            look = f"t{cls} s12{' b' if picked else ''}"
-            middle = y + d.layout.compute // 2 + 4
-            d.labels.append(
-                Label(x0 + (a + b) / 2, middle, words, look, b - a, found[owner].microbatch >= 0))
+            # Beside the slivers, if some piece has the room.
+            a, b = max(block.pieces(), key=lambda piece: piece[1] - piece[0])
+            if b - a < text_width(words, d.layout.words) + 4:
+                a, b = block.first, block.end
+            look = f"t{cls} s{d.layout.words}{' b' if _is_picked(d, rank, block) else ''}"
+            d.labels.append(Label(
+                x=x0 + (a + b) / 2, y=y + d.layout.compute // 2 + 4, words=words, cls=look,
+                room=block.end - block.first, activity=kind.activity,
+                short=str(kind.microbatch) if kind.microbatch >= 0 else ""))
     for cls, spans in by_class.items():
         d.canvas.path(boxes(spans, y, d.layout.compute), f"{cls} k")
 
 
-def _words(d: Drawing, rank: int, kind: Kind, a: int, b: int) -> str:
-    """What a block of columns [a, b) says: the longest of its names that fits inside it."""
+def _words(d: Drawing, rank: int, kind: Kind, block: Block) -> str:
+    """What a block says: the longest of its names that fits inside it."""
     candidates: list[str] = []
     if kind.activity in (Activity.OPTIMIZER, Activity.HOST):
         candidates = list(WORDS[kind.activity])
     elif kind.microbatch >= 0:
         candidates = [f"{MARK[kind.activity]}{kind.microbatch}", str(kind.microbatch)]
     else:
-        start, end = (d.scale.begin_ns + edge * d.scale.ns_per_px for edge in (a, b))
+        start, end = _times(d, block)
         layers = lanes.layers_at(d.timeline.ranks[rank].computation, start, end)
         candidates = list(WORDS[kind.activity]) if len(layers) != 1 else [layers[0]]
         if layers == ("embedding",):
             candidates.append("emb")
     for words in candidates:
-        pad = 3 if words.isdigit() else 8
-        if text_width(words, 12) + pad <= b - a:
+        pad = 2.3 if words.isdigit() else 7
+        if text_width(words, d.layout.words) + pad <= block.end - block.first:
             return words
     return ""
 
@@ -190,24 +201,25 @@ def _ground(d: Drawing, rank: int, y: int, owned: Owners) -> None:
         last = int(spans.end_ns[-1]) if len(spans) else 0
         if end > last:
             still[0] += d.timeline.step_ns - last
-        word = "idle" if still[0] >= still[1] else "blocked"
+        # A stage that waits for a message has nothing to do: that is the bubble, whoever holds the thread.
+        word = "idle" if still[0] >= still[1] or d.timeline.stages > 1 else "blocked"
         words = f"{word} {time(sum(still), 0)}"
         if sum(still) and text_width(words, 11) + 12 <= b - a:
             middle = d.layout.left + (a + b) / 2
-            d.labels.append(Label(middle, y + d.layout.compute // 2 + 4, words, "t3", b - a))
+            line = y + d.layout.compute // 2 + 4
+            d.labels.append(Label(x=middle, y=line, words=words, cls="t3", room=b - a))
 
 
-def _layers(d: Drawing, rank: int, y: int, blocks: list[tuple[int, int, int]]) -> None:
+def _layers(d: Drawing, rank: int, y: int, blocks: list[Block]) -> None:
     found = lanes.shades(d.timeline, rank)
     owned = owners([shade.on for shade in found], d.scale)
     # Where a block ends so do its layers, even if the next block begins with the same lightness.
-    for _, end, _ in blocks:
-        if end < len(owned):
-            owned[end] = GROUND
+    ends = [block.end for block in blocks if block.end < len(owned)]
+    owned[ends] = GROUND
     by_class: dict[str, list[tuple[int, int]]] = {}
-    for a, b, owner in parted(owner_runs(owned), least=4):
-        cls = f"{MARK[found[owner].activity]} l-{found[owner].shade}"
-        by_class.setdefault(cls, []).append((d.layout.left + a, d.layout.left + b))
+    for part in paint.blocks(owned, least=4):
+        cls = f"{MARK[found[part.owner].activity]} l-{found[part.owner].shade}"
+        by_class.setdefault(cls, []).append((d.layout.left + part.first, d.layout.left + part.end))
     for cls, spans in by_class.items():
         d.canvas.path(boxes(spans, y, d.layout.layers), f"{cls} k")
 
@@ -217,22 +229,26 @@ def _communication(d: Drawing, rank: int, y: int) -> None:
     communication(d.canvas, wait, transfer, d.scale, y=y, height=d.layout.comm, ident=d.ident)
 
 
-def _is_picked(d: Drawing, rank: int, a: int, b: int) -> bool:
+def _times(d: Drawing, block: Block) -> tuple[int, int]:
+    """When a block begins and ends, ns, to the pixel."""
+    start, end = (round(d.scale.begin_ns + edge * d.scale.ns_per_px) for edge in (block.first, block.end))
+    return start, end
+
+
+def _is_picked(d: Drawing, rank: int, block: Block) -> bool:
     if not d.focused.spans:
         return False
-    start, end = (int(d.scale.begin_ns + edge * d.scale.ns_per_px) for edge in (a, b))
+    start, end = _times(d, block)
     return 2 * length(clip(d.focused.spans[rank], start, end)) > end - start
 
 
-def _outline(d: Drawing, rank: int, y: int, blocks: list[tuple[int, int, int]]) -> None:
+def _outline(d: Drawing, rank: int, y: int, blocks: list[Block]) -> None:
     """Outline what the focus picked on a rank: whole blocks as one box, else the stretch itself."""
     x0, found = d.layout.left, []
     if d.focused.spans and len(d.focused.spans[rank]):
         picked = painted(occupancy(d.focused.spans[rank], d.scale), keep=True)
         # A block's right edge gave a pixel of ground away; an outline keeps to the block.
-        for _, end, _ in blocks:
-            if end < len(picked):
-                picked[end] = False
+        picked[[block.end for block in blocks if block.end < len(picked)]] = False
         found = [(x0 + a, y, b - a, d.layout.compute) for a, b in runs(picked)]
     if found:
         outline(d.canvas, found)

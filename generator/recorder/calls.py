@@ -43,13 +43,11 @@ COLLECTIVES = {
 }
 POINT_TO_POINT = {"send": "c10d::send", "recv": "c10d::recv_"}
 FUNCTIONAL = {
-    "all_reduce": "all_reduce",
-    "all_gather_single": "all_gather",
-    "all_gather_tensor": "all_gather",
-    "reduce_scatter_single": "reduce_scatter",
-    "reduce_scatter_tensor": "reduce_scatter",
-    "all_to_all_single": "all_to_all",
-    "broadcast": "broadcast",
+    "all_reduce": ("all_reduce", "_c10d_functional::all_reduce"),
+    "all_gather_single": ("all_gather", "_c10d_functional::all_gather_into_tensor"),
+    "reduce_scatter_single": ("reduce_scatter", "_c10d_functional::reduce_scatter_tensor"),
+    "all_to_all_single": ("all_to_all", "_c10d_functional::all_to_all_single"),
+    "broadcast": ("broadcast", "_c10d_functional::broadcast"),
 }
 
 
@@ -73,9 +71,9 @@ class CallProbe:
         for name, operator in POINT_TO_POINT.items():
             self._replace_point_to_point(name, operator)
         self._replace_wait()
-        for name, op in FUNCTIONAL.items():
+        for name, (op, operator) in FUNCTIONAL.items():
             if hasattr(functional, name):
-                self._replace_functional(name, op)
+                self._replace_functional(name, op, operator)
         self._replace_wait_tensor()
 
     def _begin_collective(self, op: str, operator: str, group: str, ranks: list[int]) -> Span | None:
@@ -157,7 +155,7 @@ class CallProbe:
 
         Work.wait = wait
 
-    def _replace_functional(self, name: str, op: str) -> None:
+    def _replace_functional(self, name: str, op: str, operator: str) -> None:
         original = getattr(functional, name)
 
         def issue(tensor: Tensor, *values: Any, **named: Any) -> Tensor:
@@ -165,8 +163,7 @@ class CallProbe:
                 untold: Tensor = original(tensor, *values, **named)
                 return untold
             group = _group_of(values, named)
-            span = self._begin_collective(
-                op, f"_c10d_functional::{op}", group.group_name, _ranks(group))
+            span = self._begin_collective(op, operator, group.group_name, _ranks(group))
             result: Tensor = original(tensor, *values, **named)
             if span is not None:
                 elements = result.elem if isinstance(result, functional.AsyncCollectiveTensor) else result

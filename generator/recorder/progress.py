@@ -6,6 +6,9 @@ import sys
 import time
 from typing import TextIO
 
+#: Without a terminal, so many lines a piece of work.
+_LINES = 4
+
 
 class Progress:
     """Shows work done and time left; the estimate is the mean of what is done so far."""
@@ -27,14 +30,14 @@ class Progress:
         """Show that so many units are done; says nothing if that is not new."""
         if done == self._done:
             return
-        self._done = done
+        before, self._done = self._done, done
         elapsed_s = time.monotonic() - self._begin_s
         left = f", {elapsed_s / done * (self._units - done):.0f} s left" if done else ""
         text = f"{self._what}: {done} of {self._units}{left}"
         if self._out.isatty():
             self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
-        elif done in (0, self._units):
+        elif done * _LINES // self._units > before * _LINES // self._units or before < 0:
             self.say(text)
 
     def stop(self) -> None:

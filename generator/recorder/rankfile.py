@@ -81,16 +81,18 @@ def _span_event(rank: int, span: Span, base_ns: int) -> dict[str, Any]:
 def _transfer_events(rank: int, log: EventLog, base_ns: int) -> list[dict[str, Any]]:
     """Each collective from its issue, or from the end of the one before it in its group, to its end.
 
-    gloo runs the collectives of a group one after another, so a later one does not begin before.
+    gloo may work on two of a group at a time, but they share one link: they are shown one after the
+    other. The ends are as they were seen; should the later one end first, its transfer is empty.
     """
     free_ns: dict[str, int] = {}
     events = []
     for transfer in log.transfers:
         if transfer.completed_ns < 0:
             continue
-        begin_ns = max(transfer.issued_ns, free_ns.get(transfer.group, 0))
-        end_ns = max(begin_ns, transfer.completed_ns)
-        free_ns[transfer.group] = end_ns
+        end_ns = transfer.completed_ns
+        free = free_ns.get(transfer.group, 0)
+        begin_ns = min(max(transfer.issued_ns, free), end_ns)
+        free_ns[transfer.group] = max(free, end_ns)
         events.append({
             "ph": "X",
             "cat": "gloo",

@@ -212,6 +212,18 @@ def test_a_figure_of_very_many_blocks_keeps_to_its_marks() -> None:
     assert figure.wide.count("<") - figure.wide.count("</") <= MOST_MARKS
 
 
+def test_calls_that_follow_each_other_can_be_counted() -> None:
+    step = STEPS["ddp"]
+    # Back to back on one link, though all of them are ready long before their turn.
+    long = [replace(c, members=tuple(
+        replace(m, arrive_ns=(100 + k) * synthetic.MS, begin_ns=(100 + k) * synthetic.MS,
+                end_ns=(112 + 12 * k) * synthetic.MS)
+        for m in c.members)) for k, c in enumerate(step.calls)]
+    figure = timeline_figure(replace(step, calls=tuple(long)), ident="x")
+    bars = [d for d in re.findall(r'class="X k" d="([^"]+)"', figure.wide) if "v11" in d]
+    assert [bar.count("z") for bar in bars] == [26] * 4
+
+
 def test_memory_keeps_the_peak_of_every_column() -> None:
     curve = STEPS["single"].ranks[0].memory
     levels = sampled(curve, TimeScale(0, STEPS["single"].step_ns, 0, 40))

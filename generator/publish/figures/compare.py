@@ -151,7 +151,7 @@ def _bands(t: Timeline, until: int, s: _Size, ident: str, title: str, remark: st
         if t.calls:
             wait, transfer = lanes.communication(t, rank)
             communication(canvas, wait, transfer, scale, y=y + tall + 1, height=s.comm, ident=ident,
-                          closed=False)
+                          handovers=lanes.handovers(t, rank), closed=False)
     if torn:
         top, tall = ((height - s.lone) // 2, s.lone) if lone else (s.pad - 1, height - 2 * s.pad)
         _tear(canvas, s, top, tall)

@@ -10,11 +10,12 @@ from generator.publish.figures.lanes import (
     doing,
     layer_name,
     numbered,
+    turns,
 )
 from generator.publish.show import integer, percent, size, time
 from generator.runs.manifest import Mesh
 from generator.timeline import metrics
-from generator.timeline.intervals import intersect, length, union
+from generator.timeline.intervals import clip, length
 from generator.timeline.spans import Activity, RankTimeline, Timeline
 
 _BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
@@ -166,13 +167,13 @@ def _counted(count: int, word: str) -> str:
 
 
 def hidden_calls(timeline: Timeline) -> int:
-    """How many collectives run beside computation for more than half of their transfer, on every rank."""
-    busy = [computing(lane.computation) for lane in timeline.ranks]
-    hidden = 0
-    for call in timeline.calls:
-        times = [(m.rank, union([m.begin_ns], [m.end_ns])) for m in call.members]
-        hidden += all(2 * length(intersect(when, busy[r])) > length(when) for r, when in times)
-    return hidden
+    """How many calls run beside computation for more than half of their turn on the link, on every rank."""
+    hidden = [True] * len(timeline.calls)
+    for rank, lane in enumerate(timeline.ranks):
+        busy = computing(lane.computation)
+        for index, (start, end) in turns(timeline, rank).items():
+            hidden[index] &= 2 * length(clip(busy, start, end)) > end - start
+    return sum(hidden)
 
 
 def remark(timeline: Timeline) -> str:

@@ -168,6 +168,30 @@ def communication(timeline: Timeline, rank: int) -> tuple[Intervals, Intervals]:
     return subtract(wait, transfer), transfer
 
 
+def turns(timeline: Timeline, rank: int) -> dict[int, tuple[int, int]]:
+    """When each call of a rank really has the link, ns, by its index in the timeline's calls.
+
+    Collectives of one group run one after the other. One that has all its members while the one before
+    is still running is in transfer by definition, but its turn comes only then.
+    """
+    mine = [
+        (m.end_ns, m.begin_ns, i, c)
+        for i, c in enumerate(timeline.calls) for m in c.members if m.rank == rank
+    ]
+    free: dict[str, int] = {}
+    found = {}
+    for end, begin, index, call in sorted(mine, key=lambda part: part[:3]):
+        found[index] = (begin if call.point_to_point else max(begin, free.get(call.group, 0)), end)
+        free[call.group] = end
+    return found
+
+
+def handovers(timeline: Timeline, rank: int) -> tuple[int, ...]:
+    """When a transfer of a rank ends and no other has its turn: where one call gives way to the next, ns."""
+    times = list(turns(timeline, rank).values())
+    return tuple(end for _, end in times if not any(a < end < b for a, b in times))
+
+
 def _pairs(found: list[tuple[int, int]]) -> Intervals:
     return union([a for a, _ in found], [b for _, b in found])
 

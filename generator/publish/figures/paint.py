@@ -32,6 +32,8 @@ Run = tuple[int, int]
 #: Below this a column counts as empty (above 1 minus it, as full): float noise, not time.
 _NOISE = 1e-6
 GROUND = -1
+#: Calls that follow each other are parted where both are at least this wide.
+_LEAST_CALL_PX = 4
 
 
 def occupancy(busy: Intervals, scale: TimeScale) -> F64:
@@ -143,11 +145,20 @@ def _shorter(block: Block, sliver: int, most: int) -> Block:
 
 def communication(
     canvas: Canvas, wait: Intervals, transfer: Intervals, scale: TimeScale, *, y: int, height: int,
-    ident: str, closed: bool = True,
+    ident: str, handovers: Sequence[int] = (), closed: bool = True,
 ) -> None:
-    """Draw a communication lane: transfers solid and at least 2 px, waits hatched around them."""
+    """Draw a communication lane: transfers solid and at least 2 px, waits hatched around them.
+
+    At `handovers` (ns) one transfer ends and another may begin: there the bar gives a pixel away, as
+    blocks do, if enough of it is left on both sides. `closed` draws the edges of waits.
+    """
     solid = painted(occupancy(transfer, scale), keep=True, least=2)
     hatched = painted(occupancy(wait, scale)) & ~solid
+    for edge in handovers:
+        column = scale.px(edge) - scale.left_px
+        if _LEAST_CALL_PX <= column <= scale.width_px - _LEAST_CALL_PX:
+            around = solid[column - _LEAST_CALL_PX:column + _LEAST_CALL_PX]
+            solid[column - 1] &= not around.all()
     x0 = scale.left_px
     waits = [(x0 + a, x0 + b) for a, b in runs(hatched)]
     canvas.path(boxes(waits, y, height), "k", fill=f"url(#{ident}-hatch)")

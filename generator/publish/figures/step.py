@@ -226,7 +226,8 @@ def _layers(d: Drawing, rank: int, y: int, blocks: list[Block]) -> None:
 
 def _communication(d: Drawing, rank: int, y: int) -> None:
     wait, transfer = lanes.communication(d.timeline, rank)
-    communication(d.canvas, wait, transfer, d.scale, y=y, height=d.layout.comm, ident=d.ident)
+    communication(d.canvas, wait, transfer, d.scale, y=y, height=d.layout.comm, ident=d.ident,
+                  handovers=lanes.handovers(d.timeline, rank))
 
 
 def _times(d: Drawing, block: Block) -> tuple[int, int]:

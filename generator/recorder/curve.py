@@ -50,7 +50,7 @@ class Holding:
 def memory_curve(
     holdings: Iterable[Holding], boundaries: Sequence[int], begin_ns: int
 ) -> list[MemorySample]:
-    """Bytes by category at each boundary, and at the largest and smallest total in between.
+    """Bytes by category at the begin and each boundary, and at the largest and smallest total in between.
 
     A step changes its memory thousands of times; between two boundaries only the extremes are told.
     """
@@ -60,7 +60,7 @@ def memory_curve(
     held = [0] * len(CATEGORIES)
     samples: list[MemorySample] = []
     position = 0
-    for boundary_ns in sorted(boundaries):
+    for boundary_ns in sorted((begin_ns, *boundaries)):
         between: list[tuple[int, list[int]]] = []
         while position < len(changes) and changes[position][0] <= boundary_ns:
             time_ns, category, more = changes[position]

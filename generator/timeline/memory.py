@@ -39,8 +39,9 @@ def memory_curve(trace: RankTrace, detail: Program, detail_times: I64, times: I6
             remedy="Record the run again.",
         )
     samples = trace.memory
-    inside = (samples.time_ns >= detail.begin_ns) & (samples.time_ns <= detail.end_ns)
+    inside = samples.time_ns <= detail.end_ns
     if not inside.any():
         return NO_MEMORY
-    moved = np.interp(samples.time_ns[inside], detail_times, times)
+    # The first sample is taken just before the step begins: what is held then is held at its begin.
+    moved = np.interp(np.maximum(samples.time_ns[inside], detail.begin_ns), detail_times, times)
     return MemoryCurve(time_ns=np.rint(moved).astype(np.int64), bytes=samples.bytes[inside])

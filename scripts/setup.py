@@ -19,7 +19,13 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 KEY = VENV / "made-from"
 #: What each goal installs of pyproject.toml's extras.
-EXTRAS = {"site": "", "serve": "[serve]", "test": "[serve,test]", "lint": "[serve,lint]", "record": "[record]"}
+EXTRAS = {
+    "site": "",
+    "serve": "[serve]",
+    "test": "[serve,test]",
+    "lint": "[serve,lint]",
+    "record": "[record]",
+}
 
 
 class Failed(Exception):

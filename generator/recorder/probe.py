@@ -31,6 +31,8 @@ class Probe:
         self.log = log
         self._phase: Span | None = None
         self._layer: Span | None = None
+        #: What the log says of the open layer.
+        self._place: Arguments = {}
         #: The layer in which backward begins: the last one that is here.
         self._deepest: Arguments = {}
 
@@ -62,10 +64,16 @@ class Probe:
             self._phase = None
 
     def begin_layer(self, arguments: Arguments) -> None:
-        """End the layer that is open and begin another inside the open phase."""
+        """End the layer that is open and begin another inside the open phase.
+
+        Backward begins in a stage's last layer, whose tensor hook then says so again: no new layer.
+        """
+        if self._layer is not None and self._place is arguments:
+            return
         self.end_layer()
         if self._phase is None:
             return
+        self._place = arguments
         inherited = {k: v for k, v in self._phase.arguments.items() if k != "step"}
         name = f"layer {arguments['layer']}" if "layer" in arguments else arguments["module"]
         self._layer = self.log.begin(name, "user_annotation", {**inherited, **arguments})

@@ -192,9 +192,12 @@ def test_pipeline_stages_take_turns(recording: Callable[[str], Recording]) -> No
     ]
     assert turns[0] == ["f0", "f1", "b0", "f2", "b1", "f3", "b2", "b3"]
     assert turns[1] == ["f0", "b0", "f1", "b1", "f2", "b2", "f3", "b3"]
-    # The loss of the last stage belongs to its head.
-    layers = [e for e in run.spans(1, 3) if e["args"].get("microbatch") == 0 and "module" in e["args"]]
-    assert [e["name"] for e in layers] == ["layer 2", "layer 3", "head", "head", "layer 3", "layer 2"]
+    layers = [
+        [e["name"] for e in run.spans(rank, 3) if e["args"].get("microbatch") == 0 and "module" in e["args"]]
+        for rank in (0, 1)
+    ]
+    assert layers[0] == ["embedding", "layer 0", "layer 1", "layer 1", "layer 0", "embedding"]
+    assert layers[1] == ["layer 2", "layer 3", "head", "head", "layer 3", "layer 2"]
 
 
 def test_memory_of_one_process_is_what_the_formulas_say(recording: Callable[[str], Recording]) -> None:

@@ -24,14 +24,14 @@ def totals(holdings: list[Holding], boundaries: list[int], begin_ns: int = 0) ->
 
 def test_curve_keeps_the_peak_between_boundaries() -> None:
     held = [holding(OTHER, (10, 5), (40, 0)), holding(ACTIVATIONS, (20, 7)), holding(OTHER, (25, 1), (30, 0))]
-    assert totals(held, [5, 50]) == [(5, 0), (10, 5), (25, 13), (50, 7)]
+    assert totals(held, [5, 50]) == [(0, 0), (10, 5), (25, 13), (50, 7)]
 
 
 def test_what_outlives_the_step_was_there_before() -> None:
     buffer = holding(OTHER, (30, 8), found=True)
     passing = holding(OTHER, (30, 3), (40, 0), found=True, gone=True)
-    assert totals([buffer], [10, 50]) == [(10, 8)]
-    assert totals([passing], [10, 50])[0] == (10, 0)
+    assert totals([buffer], [10, 50]) == [(0, 8)]
+    assert totals([passing], [10, 50])[0] == (0, 0)
 
 
 def test_a_storage_counts_as_the_strongest_it_was_seen_as() -> None:

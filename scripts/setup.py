@@ -121,3 +121,5 @@ if __name__ == "__main__":
         make_ready(sys.argv[1])
     except Failed as failure:
         sys.exit(f"error: {failure}")
+    except KeyboardInterrupt:
+        sys.exit(130)

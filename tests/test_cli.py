@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +135,18 @@ def test_interrupting_ends_with_130(monkeypatch: pytest.MonkeyPatch, shardbook: 
 def test_check_finds_nothing_to_mend_in_our_book(shardbook: Shardbook) -> None:
     result = shardbook("check")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "Nothing to mend.\n", "")
+
+
+def test_the_example_in_the_readme_is_an_exercise(repository: Path, tmp_path: Path) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    path, example = re.findall(r"`(exercises/[^`]*\.md)`:\n\n````markdown\n(.*?)````\n", readme, re.DOTALL)[0]
+    shutil.copytree(repository / "measured_runs", tmp_path / "measured_runs")
+    shutil.copy(repository / "book.toml", tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True)
+    shutil.copy((repository / path).with_name("chapter.md"), (tmp_path / path).parent)
+    (tmp_path / path).write_text(example, encoding="utf-8")
+    result = Shardbook(tmp_path)("check")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_build_ends_with_the_page_to_open(shardbook: Shardbook, tmp_path: Path) -> None:

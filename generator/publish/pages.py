@@ -258,5 +258,10 @@ class _Writer:
 
 
 def _within(tolerance: str) -> str:
-    words = tolerance.replace("pp", "points").replace(" ", show.THIN).strip()
-    return f"Right within {words}." if words and words != "0" else "Counted exactly."
+    """How near counts, as the author wrote it: a distance in numbers would give the answer away."""
+    amount, _, unit = tolerance.strip().partition(" ")
+    if not amount.strip("0."):
+        return "Counted exactly."
+    if unit == "pp":
+        unit = "point" if amount == "1" else "points"
+    return f"Right within {amount}{show.THIN}{unit}.".replace(f"{show.THIN}.", ".")

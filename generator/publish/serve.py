@@ -60,10 +60,18 @@ def serve(
     with server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         say(f"Serving http://{host}:{server.server_port}/ (Ctrl+C stops)")
+        changes = watchfiles.watch(
+            *watched(book), stop_event=stop, raise_interrupt=False, yield_on_timeout=True, rust_timeout=200
+        )
         try:
-            for changes in watchfiles.watch(*watched(book), stop_event=stop, raise_interrupt=False):
-                say("Changed: " + ", ".join(_names(book, changes)))
-                rebuild(book, say)
+            # The first round, empty or not, says that the watcher is at work.
+            seen = next(changes, None)
+            say("Watching for changes")
+            while seen is not None:
+                if seen:
+                    say("Changed: " + ", ".join(_names(seen)))
+                    rebuild(book, say)
+                seen = next(changes, None)
         finally:
             server.shutdown()
 
@@ -88,6 +96,6 @@ def rebuild(book: Book, say: Say) -> bool:
     return False
 
 
-def _names(book: Book, changes: Iterable[tuple[Any, str]]) -> list[str]:
+def _names(changes: Iterable[tuple[Any, str]]) -> list[str]:
     names = {Path(path).name for _, path in changes}
     return sorted(names)[:5]

@@ -33,7 +33,9 @@ def run_file_url(run_id: str, name: str) -> str:
 
 def relative(source: str, target: str) -> str:
     """The link from page `source` to `target` (which may carry a #fragment)."""
-    path, hash_sign, fragment = target.partition("#")
+    path, hash_sign, fragment = target.rpartition("#")
+    if not hash_sign or "/" in fragment:  # a # in the name of a run's folder
+        path, hash_sign, fragment = target, "", ""
     if path == source and hash_sign:
         return f"#{fragment}"
     link = quote(posixpath.relpath(path, posixpath.dirname(source) or "."))

@@ -288,12 +288,12 @@ def _merge(rows: list[list[Arrival]], calls: Sequence[Arrival]) -> list[list[Arr
 
 
 def _distance(row: Sequence[Arrival], call: Arrival) -> float:
-    """How badly two members fit, ns: their ends lie together; a receive ends soon after its send begins."""
-    other = row[0]
-    if call.done_ns is None or other.done_ns is None:
-        return abs(call.issue_ns - other.issue_ns)
+    """How badly a call fits a row, ns: ends lie together; a receive ends soon after its send begins."""
+    ends = [m.done_ns for m in row if m.done_ns is not None]
+    if call.done_ns is None or not ends:
+        return sum(abs(call.issue_ns - m.issue_ns) for m in row)
     if call.op == "recv":
-        return call.done_ns - other.issue_ns
-    if other.op == "recv":
-        return other.done_ns - call.issue_ns
-    return abs(call.done_ns - other.done_ns)
+        return call.done_ns - row[0].issue_ns
+    if row[0].op == "recv":
+        return ends[0] - call.issue_ns
+    return sum(abs(call.done_ns - end) for end in ends)

@@ -38,9 +38,9 @@ gold: ## Accept what the last tests found different from tests/gold
 
 lint: $(VENV)/ready-lint ## Check style, types and which part imports which
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted: run make format."; exit 1; }
+	@$(BIN)/ruff format --check --quiet . > /dev/null || { echo "Not formatted: run make format."; exit 1; }
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-cache --config pyproject.toml > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 	@if command -v npx > /dev/null; then npx --yes --package typescript@$(TYPESCRIPT) tsc --project tsconfig.json; \
 	 else echo "Node is not there: the types of the JavaScript are not checked."; fi
 	@echo "Nothing to mend."

@@ -164,7 +164,7 @@ def _meter(value: float, limit: float) -> int:
 def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tuple[LossLine, ...]:
     partner = library.manifests.get(manifest.partner)
     theirs = {s.index: s.loss for s in partner.steps} if partner else {}
-    times = dict(zip(manifest.timed_steps, library.validation(manifest.id).step_ns, strict=True))
+    times = {t.step: t.step_ns for t in library.steps(manifest.id)}
     lines = []
     for step in manifest.steps:
         other = theirs.get(step.index)
@@ -176,7 +176,7 @@ def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tup
             loss=show.number(step.loss, 6),
             partner="" if other is None else show.number(other, 6),
             difference="" if not other else show.power(abs(step.loss / other - 1)),
-            time=show.milliseconds(times[step.index]) if step.index in times else "–",
+            time=show.milliseconds(times[step.index]),
             use=use,
         ))  # fmt: skip
     return tuple(lines)

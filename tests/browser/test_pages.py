@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tests.browser.conftest import Reader, reader_of
 from tests.publish.html_pages import pages
 
-DESK, PHONE = 1280, 390
+DESK, TABLET, PHONE = 1280, 800, 390
 
 
 def names(site: Path) -> list[str]:
@@ -55,6 +55,19 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(
             if spare:
                 problems.append(f"{name} is {-spare} px too wide")
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("width", [320, TABLET, 1000, 2000])
+def test_no_page_is_wider_than_a_window_between_phone_and_desk(
+    browser: Browser, site: Path, width: int
+) -> None:
+    with reader_of(browser, viewport={"width": width, "height": 900}) as reader:
+        for name in names(site):
+            reader.page.goto(f"file://{site}/{name}")
+            spare = reader.page.evaluate(
+                "document.documentElement.clientWidth - document.documentElement.scrollWidth"
+            )
+            assert spare == 0, name
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -5,7 +5,8 @@ The one package that imports PyTorch, and only when something is recorded.
 
 from __future__ import annotations
 
+from generator.recorder.catalog import RUNS
 from generator.recorder.record import record
-from generator.recorder.registry import RUNS, RunSpec
+from generator.recorder.spec import RunSpec
 
 __all__ = ["RUNS", "RunSpec", "record"]

@@ -21,7 +21,7 @@ from generator.recorder.links import Links, sent_bytes
 from generator.recorder.log import wall_ns
 from generator.recorder.progress import Progress
 from generator.recorder.rank import join_group
-from generator.recorder.registry import RunSpec
+from generator.recorder.spec import RunSpec
 from generator.runs.manifest import LinkRow
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")

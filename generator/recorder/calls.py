@@ -94,6 +94,7 @@ class CallProbe:
             work: Work = original(group, *values, **named)
             if span is not None:
                 span.arguments.update(_payload(values[:2]))
+                self.log.communicate(values[:2])
                 self._started(span, work)
                 self.log.end(span)
             return work
@@ -135,6 +136,7 @@ class CallProbe:
                 **_payload([tensors])}
             self._calls += 1
             self._sequences[key] += 1
+            self.log.communicate(tensors)
             span = self.log.begin(operator, "cpu_op", arguments)
             work: Work = original(group, tensors, peer, tag)
             self._works[id(work)] = (arguments["call"], name, work)
@@ -168,6 +170,7 @@ class CallProbe:
             if span is not None:
                 elements = result.elem if isinstance(result, functional.AsyncCollectiveTensor) else result
                 span.arguments.update(_payload([elements, tensor]))
+                self.log.communicate([elements, tensor])
                 self._results[elements.data_ptr()] = (span.arguments["call"], op)
                 self.log.end(span)
             return result

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from generator.recorder.log import MemorySample
 
 #: Strongest first: what earns several is counted under the first.
-CATEGORIES = ("parameters", "gradients", "optimizer", "activations", "other")
-PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, OTHER = range(len(CATEGORIES))
+CATEGORIES = ("parameters", "gradients", "optimizer", "activations", "communication", "other")
+PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, COMMUNICATION, OTHER = range(len(CATEGORIES))
 
 
 @dataclass(slots=True, eq=False)

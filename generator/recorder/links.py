@@ -1,9 +1,9 @@
-"""Links of a known rate: a network namespace for each rank, joined by a bridge, limited by `tc tbf`.
+"""Links of a known rate: a network namespace for each node, joined by a bridge, limited by `tc tbf`.
 
-Each rank has one interface (a veth pair whose other end is a port of the bridge); a token bucket on
-both of its ends limits what the rank sends and what it receives. Needs root, iproute2 and a kernel
-with namespaces, veth, bridge and tbf; where that is missing, ranks talk over loopback at whatever
-rate the processor manages, and the manifest says so.
+A node is one rank, or several. It has one interface (a veth pair whose other end is a port of the
+bridge); a token bucket on both of its ends limits what the node sends and what it receives. Needs root,
+iproute2 and a kernel with namespaces, veth, bridge and tbf; where that is missing, ranks talk over
+loopback at whatever rate the processor manages, and the manifest says so.
 """
 
 from __future__ import annotations
@@ -60,8 +60,14 @@ def sent_bytes() -> int:
 
 
 @contextmanager
-def links(ranks: int, rate_mbit: int, calibration: str = "") -> Iterator[Links]:
-    """The network for some ranks, taken down on leaving, whatever happens. No rate: loopback."""
+def links(
+    ranks: int, rate_mbit: int, calibration: str = "", *, ranks_per_node: int = 1
+) -> Iterator[Links]:
+    """The network for some ranks, taken down on leaving, whatever happens. No rate: loopback.
+
+    Ranks of one node, `ranks_per_node` following each other, share a namespace and its interface: among
+    themselves they talk over its loopback, which nothing limits.
+    """
     if ranks < 2:
         yield Links(Link("none", 0, 0))
         return
@@ -74,13 +80,15 @@ def links(ranks: int, rate_mbit: int, calibration: str = "") -> Iterator[Links]:
         if not reason:
             _remove_abandoned()
             try:
-                names = _set_up(base, ranks, rate_mbit)
+                nodes = _set_up(base, -(-ranks // ranks_per_node), rate_mbit)
             except (OSError, subprocess.CalledProcessError) as error:
                 reason = _last_line(error)
         if reason:
             yield Links(Link("loopback", 0, 0), reason=reason)
         else:
-            yield Links(Link("tbf", rate_mbit, BURST_BYTES, calibration), names)
+            names = tuple(nodes[rank // ranks_per_node] for rank in range(ranks))
+            link = Link("tbf", rate_mbit, BURST_BYTES, calibration, ranks_per_node)
+            yield Links(link, names)
     finally:
         _remove(name for name in _existing() if name.startswith(f"{base}-"))
 
@@ -95,19 +103,20 @@ def _missing() -> str:
     return ""
 
 
-def _set_up(base: str, ranks: int, rate_mbit: int) -> tuple[str, ...]:
+def _set_up(base: str, nodes: int, rate_mbit: int) -> tuple[str, ...]:
+    """Make the bridge and a namespace for each node; their names."""
     bridge = f"{base}-bridge"
     _run(f"ip netns add {bridge}")
     _run(f"ip -n {bridge} link add name bridge0 type bridge")
     _run(f"ip -n {bridge} link set bridge0 up")
     bucket = f"tbf rate {rate_mbit}mbit burst {BURST_BYTES} latency {LATENCY}"
-    names = tuple(f"{base}-{rank}" for rank in range(ranks))
-    for rank, name in enumerate(names):
-        port = f"port{rank}"
+    names = tuple(f"{base}-{node}" for node in range(nodes))
+    for node, name in enumerate(names):
+        port = f"port{node}"
         _run(f"ip netns add {name}")
         _run(f"ip -n {bridge} link add {port} type veth peer name {INTERFACE} netns {name}")
         _run(f"ip -n {bridge} link set {port} master bridge0 up")
-        _run(f"ip -n {name} addr add 10.99.0.{rank + 1}/24 dev {INTERFACE}")
+        _run(f"ip -n {name} addr add 10.99.0.{node + 1}/24 dev {INTERFACE}")
         _run(f"ip -n {name} link set {INTERFACE} up")
         _run(f"ip -n {name} link set lo up")
         for setting in ("tcp_congestion_control=reno", "tcp_slow_start_after_idle=0"):

@@ -63,6 +63,8 @@ class EventLog:
     report: Callable[[str], None] = _ignore
     #: Called where a phase or a layer begins or ends.
     boundaries: list[Callable[[], None]] = field(default_factory=list)
+    #: Shown the tensors that a call sends or fills.
+    buffers: list[Callable[[Any], None]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     memory: list[MemorySample] = field(default_factory=list)
@@ -104,6 +106,11 @@ class EventLog:
             inner.end_ns, inner.end_cpu_ns = end_ns, end_cpu_ns
             if inner is span:
                 return
+
+    def communicate(self, tensors: Any) -> None:
+        """Show whoever watches the tensors of a call."""
+        for watch in self.buffers:
+            watch(tensors)
 
     def boundary(self) -> None:
         """Tell whoever watches that a phase or a layer begins or ends here."""

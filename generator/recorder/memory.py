@@ -1,4 +1,4 @@
-"""Memory of a rank by category, from the storages of its own tensors.
+"""Memory of a rank by category, from the storages of its own tensors, and every operation it runs.
 
 For one step, a dispatch mode sees every storage that is made, and a finaliser tells when it goes; a
 storage that is resized in place (as FSDP frees and fills its gathered parameters) is seen too. What a
@@ -8,7 +8,8 @@ storage holds is decided afterwards, by all that was ever seen of it, and then h
 * gradients: the storage of a parameter's `.grad`, also before it was put there;
 * optimizer: the optimizer's state;
 * activations: saved by autograd for backward, and no parameter;
-* other: the rest, such as communication buffers, results on their way, temporaries.
+* communication: sent or filled by a call, and none of the above;
+* other: the rest, such as results on their way and temporaries.
 
 The mode makes the step slower, so no times are taken from this step.
 """
@@ -28,6 +29,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from generator.recorder.curve import (
     ACTIVATIONS,
+    COMMUNICATION,
     GRADIENTS,
     OPTIMIZER,
     OTHER,
@@ -36,6 +38,7 @@ from generator.recorder.curve import (
     memory_curve,
 )
 from generator.recorder.log import EventLog, wall_ns
+from generator.recorder.operations import describe
 from generator.recorder.schemes.base import Scheme
 
 
@@ -65,6 +68,7 @@ class MemoryProbe:
         self._begin_ns = wall_ns()
         self._look_around()
         self.log.boundaries.append(self._boundary)
+        self.log.buffers.append(self._communicated)
         self._replace_resize()
         self._saved.__enter__()
         self._mode.__enter__()
@@ -74,6 +78,7 @@ class MemoryProbe:
         self._saved.__exit__(*error)
         torch.UntypedStorage.resize_ = self._resize
         self.log.boundaries.remove(self._boundary)
+        self.log.buffers.remove(self._communicated)
         self.log.memory += memory_curve(self._all, self._boundaries, self._begin_ns)
 
     def hold(self, tensor: Tensor, category: int = OTHER, *, made: bool = False) -> None:
@@ -114,6 +119,11 @@ class MemoryProbe:
         self._look_around()
         self._boundaries.append(wall_ns())
 
+    def _communicated(self, tensors: Any) -> None:
+        for value in tree_leaves(tensors):
+            if isinstance(value, Tensor):
+                self.hold(value, COMMUNICATION)
+
     def _pack(self, tensor: Tensor) -> Tensor:
         self.hold(tensor, ACTIVATIONS)
         # Not the tensor itself: an output that its own node keeps would never be freed.
@@ -146,7 +156,11 @@ class _Watch(TorchDispatchMode):
         for value in tree_leaves((args, kwargs)):
             if isinstance(value, Tensor):
                 self.probe.hold(value)
+        span = self.probe.log.begin(func.name(), "cpu_op", {})
         result = func(*args, **kwargs)
+        if span is not None:
+            self.probe.log.end(span)
+            span.arguments.update(describe(func, args, kwargs, result))
         for value in tree_leaves(result):
             if isinstance(value, Tensor):
                 self.probe.hold(value, made=True)

@@ -21,8 +21,8 @@ from generator.recorder.memory import MemoryProbe, local
 from generator.recorder.model import Shape
 from generator.recorder.probe import Probe
 from generator.recorder.rankfile import write_rank_file
-from generator.recorder.registry import LEARNING_RATE, SEED, RunSpec
 from generator.recorder.schemes.base import Context
+from generator.recorder.spec import LEARNING_RATE, SEED, RunSpec
 from generator.runs.manifest import RankFile
 from generator.units import wire_bytes
 
@@ -66,8 +66,9 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
         shape=plan.shape,
         seed=SEED,
         learning_rate=LEARNING_RATE,
-        bucket_mib=plan.spec.options.bucket_mib,
-        microbatches=plan.spec.schedule.microbatches if plan.spec.schedule else 1,
+        mesh=plan.spec.mesh,
+        options=plan.spec.options,
+        schedule=plan.spec.schedule,
     ))
     CallProbe(log).attach()
     Probe(log).attach(scheme)
@@ -126,7 +127,7 @@ def _totals(log: EventLog, steps: int) -> tuple[tuple[int, ...], tuple[float, ..
             computation[step] += cpu
         elif span.name == "wait":
             computation[step] -= cpu
-        elif span.category == "cpu_op":
+        elif "call" in span.arguments:
             a = span.arguments
             members = 2 if a["op"] in ("send", "recv") else len(a["ranks"])
             sent[step] += wire_bytes(a["op"], a["bytes"], members)  # type: ignore[assignment]

@@ -17,19 +17,11 @@ from typing import TYPE_CHECKING
 
 import tomli_w
 
+from generator.recorder.catalog import RUNS
 from generator.recorder.launch import launch, terminate_as_interrupt
 from generator.recorder.links import links
 from generator.recorder.progress import Progress
-from generator.recorder.registry import (
-    CALIBRATION,
-    LEARNING_RATE,
-    REFERENCE,
-    RUNS,
-    SEED,
-    STEPS,
-    WARMUP_STEPS,
-    RunSpec,
-)
+from generator.recorder.spec import LEARNING_RATE, SEED, STEPS, WARMUP_STEPS, RunSpec
 from generator.runs.manifest import (
     FILE_NAME,
     SCHEMA,
@@ -67,10 +59,10 @@ def record_spec(
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
     prepare_process()
-    calibration = CALIBRATION if spec.kind == "training" else ""
+    calibration = spec.calibration if spec.kind == "training" else ""
     with (
         terminate_as_interrupt(),
-        links(spec.world_size, spec.rate_mbit, calibration) as network,
+        links(spec.world_size, spec.rate_mbit, calibration, ranks_per_node=spec.ranks_per_node) as network,
         _whole_folder(out, spec.id) as folder,
     ):
         if network.reason:
@@ -86,7 +78,7 @@ def record_spec(
             from generator.recorder.model import Shape
             from generator.recorder.rank import Plan, run_rank
 
-            shape = shape or Shape()
+            shape = shape or Shape(**spec.shape)
             plan = Plan(spec, shape, network, steps, folder, time.monotonic_ns())
             outcomes: list[Outcome] = launch(
                 partial(run_rank, plan), spec.world_size, steps, what=spec.id, progress=progress,
@@ -123,7 +115,7 @@ def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
         date=datetime.now(UTC).date().isoformat(),
         machine=_machine(spec.world_size),
         link=None,  # type: ignore[arg-type]
-        partner=REFERENCE if spec.kind == "training" and spec.id != REFERENCE else "",
+        partner=spec.partner if spec.kind == "training" else "",
         mesh=spec.full_mesh() if spec.mesh else Mesh(),
         schedule=spec.schedule,
         options=spec.options,

@@ -92,6 +92,19 @@ class Options:
     prefetch: int = 0
     asynchronous_unshard: bool = False
     reshard_after_forward: bool = False
+    #: Micro-batches whose gradients are added up before a step; 0 for none.
+    accumulation: int = 0
+    #: Whether each of them is reduced over the ranks, not only their sum.
+    reduce_each: bool = False
+    #: Activation checkpointing of each block: "", "reentrant" or "early-stop".
+    recompute: str = ""
+    #: How a long sequence is cut: "", "contiguous" or "zigzag".
+    sequence_order: str = ""
+    #: Of a mixture of experts: experts over all ranks, and how tokens find them.
+    experts: int = 0
+    router: str = ""
+    #: Layers of each pipeline stage, where they are not equal.
+    layers_per_stage: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The network between ranks. Rates are of one rank's interface, each direction."""
+    """The network between ranks. Rates are of one node's interface, each direction."""
 
     #: "tbf" (network namespaces behind a token bucket) or "loopback" (nothing limits it).
     method: str
@@ -119,6 +132,8 @@ class Link:
     burst_bytes: int
     #: Id of the calibration run of this link; empty for a calibration itself or when there is none.
     calibration: str = ""
+    #: Ranks that share an interface; among themselves nothing limits them.
+    ranks_per_node: int = 1
 
 
 @dataclass(frozen=True, slots=True)

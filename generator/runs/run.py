@@ -35,7 +35,7 @@ class Kind(IntEnum):
     OTHER = 6
 
 
-MEMORY_CATEGORIES = ("parameters", "gradients", "optimizer", "activations", "other")
+MEMORY_CATEGORIES = ("parameters", "gradients", "optimizer", "activations", "communication", "other")
 
 
 @dataclass(frozen=True, slots=True)

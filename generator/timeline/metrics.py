@@ -364,8 +364,8 @@ def peak_memory(timeline: Timeline, rank: int | None = None, category: str | Non
     """Largest number of bytes a rank's tensors hold at once.
 
     From the tensors' own storages, not from the process. With `category` (parameters, gradients,
-    optimizer, activations, other) the peak of that category alone; the peaks of categories need not
-    fall on one instant, so they do not add up.
+    optimizer, activations, communication, other) the peak of that category alone; the peaks of
+    categories need not fall on one instant, so they do not add up.
     """
     _known_rank(timeline, rank)
     if category is not None and category not in MEMORY_CATEGORIES:

@@ -233,7 +233,7 @@ def test_memory_keeps_the_peak_of_every_column() -> None:
 
 def test_a_step_without_memory_or_calls_has_no_lane_for_them() -> None:
     step = STEPS["single"]
-    empty = replace(step.ranks[0].memory, time_ns=np.zeros(0, np.int64), bytes=np.zeros((0, 5), np.int64))
+    empty = replace(step.ranks[0].memory, time_ns=np.zeros(0, np.int64), bytes=np.zeros((0, len(MEMORY_CATEGORIES)), np.int64))
     bare = replace(step, ranks=(replace(step.ranks[0], memory=empty),))
     words = texts(timeline_figure(bare, ident="x").wide)
     assert "layers" in words

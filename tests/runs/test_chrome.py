@@ -69,6 +69,7 @@ def test_memory_counters_become_samples_by_category() -> None:
         "gradients": 0,
         "optimizer": 0,
         "activations": 7,
+        "communication": 0,
         "other": 0,
     }
 

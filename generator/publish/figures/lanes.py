@@ -34,7 +34,8 @@ WORDS = {
     Activity.HOST: ("host",),
 }
 MEMORY_WORDS = dict(zip(MEMORY_CATEGORIES, (
-    "parameters", "gradients", "optimizer state", "activations", "other"), strict=True))
+    "parameters", "gradients", "optimizer state", "activations", "communication buffers", "other"),
+    strict=True))
 
 
 @dataclass(frozen=True, slots=True)

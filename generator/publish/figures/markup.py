@@ -133,13 +133,11 @@ def hatch(ident: str) -> str:
 
 
 def textures(ident: str) -> str:
-    """Patterns of the memory lane that are more than a lightness: lines lying, dots."""
-    def marked(width: int, height: int, mark: int) -> str:
-        return (element("rect", width=width, height=height, cls="m-ground")
-                + element("rect", width=mark, height=1, cls="m-line"))
+    """Patterns of the memory lane that are more than a lightness: lines lying and standing, dots."""
+    def marked(name: str, width: int, height: int, mark_width: int, mark_height: int) -> str:
+        content = (element("rect", width=width, height=height, cls="m-ground")
+                   + element("rect", width=mark_width, height=mark_height, cls="m-line"))
+        return element("pattern", content, id=f"{ident}-{name}", width=width, height=height,
+                       patternUnits="userSpaceOnUse")
 
-    lying, dots = marked(4, 2, 4), marked(3, 3, 1)
-    return (
-        element("pattern", lying, id=f"{ident}-lines", width=4, height=2, patternUnits="userSpaceOnUse")
-        + element("pattern", dots, id=f"{ident}-dots", width=3, height=3, patternUnits="userSpaceOnUse")
-    )
+    return marked("lines", 4, 2, 4, 1) + marked("bars", 3, 4, 1, 4) + marked("dots", 3, 3, 1, 1)

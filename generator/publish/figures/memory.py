@@ -12,9 +12,9 @@ from generator.runs.run import MEMORY_CATEGORIES
 from generator.timeline.spans import I64, MemoryCurve
 
 #: From the ground up: what stays put for the whole step, then what comes and goes.
-STACK = ("parameters", "optimizer", "gradients", "activations", "other")
+STACK = ("parameters", "optimizer", "gradients", "activations", "communication", "other")
 #: Those filled with a pattern, by the end of its id; the rest is a plain lightness.
-TEXTURE = {"optimizer": "dots", "gradients": "lines"}
+TEXTURE = {"optimizer": "dots", "gradients": "lines", "communication": "bars"}
 
 
 def sampled(curve: MemoryCurve, scale: TimeScale) -> I64:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from torch.optim import Optimizer
 
 from generator.recorder.data import Batch
 from generator.recorder.model import Shape
+from generator.runs.manifest import Options, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +23,11 @@ class Context:
     shape: Shape
     seed: int
     learning_rate: float
-    #: Of data parallelism: a bucket is reduced when it reaches this size.
-    bucket_mib: float = 1.0
-    #: Of a pipeline: the pieces that a batch is cut into.
-    microbatches: int = 8
+    #: Sizes of the parallel dimensions, outermost first.
+    mesh: Mapping[str, int]
+    options: Options
+    #: Only of a pipeline.
+    schedule: Schedule | None = None
 
 
 class Scheme(Protocol):

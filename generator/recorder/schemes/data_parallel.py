@@ -44,7 +44,7 @@ class DataParallel:
     def __init__(self, context: Context) -> None:
         self.rank, self.ranks = context.rank, context.world_size
         self.model = DistributedDataParallel(
-            build_model(context.shape, context.seed), bucket_cap_mb=context.bucket_mib)
+            build_model(context.shape, context.seed), bucket_cap_mb=context.options.bucket_mib)
         average = AverageBuckets(self.ranks)
         self.model.register_comm_hook(None, lambda state, bucket: average.add(bucket))
         self.modules: list[nn.Module] = [self.model]

@@ -26,7 +26,8 @@ class Pipeline:
         begin = context.rank * per_stage
         self.model = build_model(context.shape, context.seed, begin, begin + per_stage)
         stage = PipelineStage(self.model, context.rank, context.world_size, torch.device("cpu"))
-        self.schedule = Schedule1F1B(stage, context.microbatches, loss_fn=loss_of)
+        assert context.schedule is not None
+        self.schedule = Schedule1F1B(stage, context.schedule.microbatches, loss_fn=loss_of)
         self.modules: list[nn.Module] = [self.model]
         self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
 

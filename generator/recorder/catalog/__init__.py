@@ -1,0 +1,18 @@
+"""The runs that can be recorded, by id: one module a family, in the order of the course."""
+
+from __future__ import annotations
+
+from generator.recorder.catalog import (
+    baseline,
+    data_parallel,
+    links,
+    pipeline,
+    sharded,
+    tensor_parallel,
+)
+from generator.recorder.spec import RunSpec
+
+#: Links first: a run names the calibration of its link.
+_FAMILIES = (links, baseline, data_parallel, sharded, tensor_parallel, pipeline)
+
+RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

@@ -1,0 +1,17 @@
+"""Tensor and sequence parallelism."""
+
+from __future__ import annotations
+
+from generator.recorder.spec import RunSpec, scheme_module
+
+SPECS = (
+    RunSpec(
+        id="tp",
+        title="Tensor parallelism",
+        description="Four ranks hold a quarter of every block (two heads each) and work on the same "
+        "eight sequences. Each layer needs two all-reduces in forward and two in backward.",
+        scheme="tp",
+        mesh={"tp": 4},
+        module=scheme_module("tensor_parallel"),
+    ),
+)

@@ -1,0 +1,72 @@
+"""What a run to be recorded is. No PyTorch here: `shardbook record --list` needs none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from generator.runs.manifest import Mesh, Options, Schedule
+
+#: The link that all compared runs share, Mbit/s, and the id of its calibration.
+RATE_MBIT = 2000
+CALIBRATION = "link-2gbit"
+#: The run whose losses all others must reproduce.
+REFERENCE = "single"
+SEED = 20
+LEARNING_RATE = 1e-3
+#: A run's steps: the first two warm up, the last is recorded in detail.
+STEPS = 8
+WARMUP_STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One run to record: which scheme, over how many ranks, and what a reader is told of it."""
+
+    id: str
+    title: str
+    description: str
+    scheme: str
+    #: Sizes of the parallel dimensions, outermost first; their product is the world size.
+    mesh: dict[str, int] = field(default_factory=dict)
+    #: Module with a `build(context)`; its file is the run's source. Empty for a calibration.
+    module: str = ""
+    options: Options = field(default_factory=Options)
+    schedule: Schedule | None = None
+    #: Of each node's interface, Mbit/s, and the calibration of just this link.
+    rate_mbit: int = RATE_MBIT
+    calibration: str = CALIBRATION
+    #: Ranks that share a node: one network interface to the others, no limit among themselves.
+    ranks_per_node: int = 1
+    #: The run whose losses this one must reproduce; empty for one that others are measured by.
+    partner: str = REFERENCE
+    #: Dimensions of the model and the batch that differ from the book's one shape, by field of Shape.
+    shape: dict[str, int] = field(default_factory=dict)
+    #: "training" or "calibration".
+    kind: str = "training"
+    #: Of a calibration, which has no mesh.
+    ranks: int = 0
+
+    @property
+    def world_size(self) -> int:
+        return self.ranks or math.prod(self.mesh.values())
+
+    @property
+    def source(self) -> str:
+        """The scheme's file, relative to the project."""
+        return self.module.replace(".", "/") + ".py"
+
+    def full_mesh(self) -> Mesh:
+        """Sizes of all dimensions and the coordinates of each rank, the last dimension fastest."""
+        coordinates = []
+        for rank in range(self.world_size):
+            place, rest = {}, rank
+            for name, size in reversed(self.mesh.items()):
+                rest, place[name] = divmod(rest, size)
+            coordinates.append({name: place[name] for name in self.mesh})
+        return Mesh(**self.mesh, coordinates=tuple(coordinates))
+
+
+def scheme_module(name: str) -> str:
+    """Full name of a scheme's module; its `build(context)` makes the scheme."""
+    return f"generator.recorder.schemes.{name}"

@@ -14,6 +14,7 @@ from generator.book import Book, read_book
 from generator.lessons.scope import Scope
 from generator.lessons.vocabulary import FACTS, Vocabulary
 from generator.runs.manifest import Manifest, read_manifest
+from generator.runs.run import MEMORY_CATEGORIES
 from generator.timeline.spans import (
     COMPUTATION,
     Activity,

@@ -32,6 +32,7 @@ from generator.publish.figures.scale import TimeScale
 from generator.publish.figures.step import MOST_MARKS, narrow_end
 from generator.publish.show import percent, size, time
 from generator.runs.manifest import Mesh
+from generator.runs.run import MEMORY_CATEGORIES
 from generator.timeline import metrics
 from generator.timeline.spans import Activity, Timeline
 from tests.publish import synthetic
@@ -233,7 +234,8 @@ def test_memory_keeps_the_peak_of_every_column() -> None:
 
 def test_a_step_without_memory_or_calls_has_no_lane_for_them() -> None:
     step = STEPS["single"]
-    empty = replace(step.ranks[0].memory, time_ns=np.zeros(0, np.int64), bytes=np.zeros((0, len(MEMORY_CATEGORIES)), np.int64))
+    none = np.zeros((0, len(MEMORY_CATEGORIES)), np.int64)
+    empty = replace(step.ranks[0].memory, time_ns=np.zeros(0, np.int64), bytes=none)
     bare = replace(step, ranks=(replace(step.ranks[0], memory=empty),))
     words = texts(timeline_figure(bare, ident="x").wide)
     assert "layers" in words

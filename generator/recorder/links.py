@@ -22,6 +22,10 @@ from generator.runs.manifest import Link
 #: A segment that leaves the stack is up to 64 KiB and must fit the bucket whole: with less,
 #: 16 MiB take twice as long.
 BURST_BYTES = 128 * 1024
+#: Below this rate (Mbit/s) that bucket would let whole messages pass free; it is an eighth as large, and
+#: so are the segments.
+SLOW_MBIT = 1000
+SLOW_BURST_BYTES, SLOW_SEGMENT_BYTES = BURST_BYTES // 8, 8 * 1024
 #: A queue shorter than this drops packets of a single connection.
 LATENCY = "50ms"
 INTERFACE = "link0"
@@ -50,6 +54,11 @@ class Links:
             if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "setns failed")
         os.environ["GLOO_SOCKET_IFNAME"] = INTERFACE
+
+
+def burst_bytes(rate_mbit: int) -> int:
+    """Size of the token bucket of a link: what may pass at once after a pause."""
+    return SLOW_BURST_BYTES if rate_mbit < SLOW_MBIT else BURST_BYTES
 
 
 def sent_bytes() -> int:
@@ -87,7 +96,7 @@ def links(
             yield Links(Link("loopback", 0, 0), reason=reason)
         else:
             names = tuple(nodes[rank // ranks_per_node] for rank in range(ranks))
-            link = Link("tbf", rate_mbit, BURST_BYTES, calibration, ranks_per_node)
+            link = Link("tbf", rate_mbit, burst_bytes(rate_mbit), calibration, ranks_per_node)
             yield Links(link, names)
     finally:
         _remove(name for name in _existing() if name.startswith(f"{base}-"))
@@ -109,7 +118,7 @@ def _set_up(base: str, nodes: int, rate_mbit: int) -> tuple[str, ...]:
     _run(f"ip netns add {bridge}")
     _run(f"ip -n {bridge} link add name bridge0 type bridge")
     _run(f"ip -n {bridge} link set bridge0 up")
-    bucket = f"tbf rate {rate_mbit}mbit burst {BURST_BYTES} latency {LATENCY}"
+    bucket = f"tbf rate {rate_mbit}mbit burst {burst_bytes(rate_mbit)} latency {LATENCY}"
     names = tuple(f"{base}-{node}" for node in range(nodes))
     for node, name in enumerate(names):
         port = f"port{node}"
@@ -121,6 +130,8 @@ def _set_up(base: str, nodes: int, rate_mbit: int) -> tuple[str, ...]:
         _run(f"ip -n {name} link set lo up")
         for setting in ("tcp_congestion_control=reno", "tcp_slow_start_after_idle=0"):
             _run(f"ip netns exec {name} sysctl -qw net.ipv4.{setting}")
+        if rate_mbit < SLOW_MBIT:
+            _run(f"ip -n {name} link set dev {INTERFACE} gso_max_size {SLOW_SEGMENT_BYTES}")
         _run(f"tc -n {name} qdisc add dev {INTERFACE} root {bucket}")
         _run(f"tc -n {bridge} qdisc add dev {port} root {bucket}")
     return names

@@ -10,6 +10,11 @@ from generator.runs.manifest import Mesh, Options, Schedule
 #: The link that all compared runs share, Mbit/s, and the id of its calibration.
 RATE_MBIT = 2000
 CALIBRATION = "link-2gbit"
+#: The same rate for each node of two ranks.
+NODES_CALIBRATION = "link-2gbit-nodes"
+#: A link on which the messages of a pipeline take as long as a stage's forward.
+SLOW_MBIT = 150
+SLOW_CALIBRATION = "link-150mbit"
 #: The run whose losses all others must reproduce.
 REFERENCE = "single"
 SEED = 20

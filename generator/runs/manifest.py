@@ -10,6 +10,7 @@ from __future__ import annotations
 import tomllib
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ class Schedule:
 
     name: str
     microbatches: int
+    #: Stages on each rank.
+    chunks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,11 @@ class Link:
     ranks_per_node: int = 1
 
 
+def nodes_of(ranks: Sequence[int], ranks_per_node: int) -> int:
+    """Nodes that some ranks are spread over; 0 where every rank is a node of its own."""
+    return len({rank // ranks_per_node for rank in ranks}) if ranks_per_node > 1 else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """Communication alone over computation alone, dimensionless: what makes a scale model comparable.
@@ -181,8 +189,10 @@ class LinkRow:
     low_ns: int
     high_ns: int
     repeats: int
-    #: Bytes one rank's interface sent, per call (mean over ranks).
+    #: Bytes that one member's interface sent, per call (mean over members); where ranks share it, all theirs.
     sent_bytes: int
+    #: Nodes that the members are spread over, evenly; 0 where every rank is a node of its own.
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

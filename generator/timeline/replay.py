@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generator.runs.manifest import nodes_of
 from generator.runs.run import I64
 from generator.timeline.collectives import Match
 from generator.timeline.graph import Graph, Node
@@ -117,7 +118,8 @@ def isolated_durations(graph: Graph, link: LinkModel) -> I64:
             if graph.kind[node] == Node.WORK:
                 durations[node] = program.cpu_ns[graph.segment[node]]
     for index, match in enumerate(graph.matches):
-        cost = link.duration_ns(match.op, match.members[0].bytes, len(match.expected))
+        nodes = nodes_of(match.expected, link.ranks_per_node)
+        cost = link.duration_ns(match.op, match.members[0].bytes, len(match.expected), nodes)
         for m in match.members:
             durations[graph.done[index, m.rank]] = cost
     return durations

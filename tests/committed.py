@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from generator.runs.run import Run
 from generator.timeline.reconstruct import reconstruct
 from generator.timeline.spans import Timeline
 
-RUNS = Path(__file__).parent.parent / "measured_runs"
+#: Another folder of recordings, to try them before they are committed.
+RUNS = Path(os.environ.get("SHARDBOOK_RUNS") or Path(__file__).parent.parent / "measured_runs")
 
 
 @cache

@@ -157,7 +157,7 @@ def _check_focus(exercise: Exercise, scope: Scope) -> Iterator[UserError]:
     for figure in exercise.blocks:
         if not isinstance(figure, TimelineFigure) or not figure.focus.strip():
             continue
-        if figure.run not in scope.manifests or scope.manifests[figure.run].kind != "training":
+        if figure.run not in scope.manifests or not scope.manifests[figure.run].has_steps:
             continue
         try:
             found = matches_any(parse_predicate(figure.focus), scope.timelines(figure.run, figure.mode))
@@ -187,7 +187,7 @@ def _check_figure(
             )
     elif figure.run not in exercise.runs:
         yield here(f"the run '{figure.run}' is not one of the page's", remedy="Add it to 'runs'.")
-    elif figure.run in manifests and manifests[figure.run].kind != "training":
+    elif figure.run in manifests and not manifests[figure.run].has_steps:
         yield here(
             f"the run '{figure.run}' is a {manifests[figure.run].kind} and has no timeline",
             remedy="Show a training run.",

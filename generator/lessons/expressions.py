@@ -253,7 +253,7 @@ def _check_run(source: Written, node: ast.Call, reference: Reference, scope: Sco
     run = reference.run or scope.default_run
     if run not in scope.manifests:
         raise source.error(f"unknown run '{run}'", did_you_mean(run, scope.manifests), node)
-    if reference.kind == "metric" and scope.manifests[run].kind != "training":
+    if reference.kind == "metric" and not scope.manifests[run].has_steps:
         raise source.error(
             f"the run '{run}' is a {scope.manifests[run].kind} and has no steps", "Name a training run.", node
         )

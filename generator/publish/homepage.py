@@ -43,7 +43,7 @@ _WORDS = (
 
 
 def home_page(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...], links: Links) -> Page:
-    compared = tuple(m for m in library.training if m.model)
+    compared = tuple(m for m in library.with_steps if m.model)
     lesson_of = {
         run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
     }
@@ -83,7 +83,7 @@ def _ways(count: int) -> str:
 
 def _note(library: Library) -> str:
     """What the compared runs share, as far as their manifests agree."""
-    manifests = library.training
+    manifests = library.with_steps
     shared: list[str] = []
     models = {m.model.parameters for m in manifests if m.model}
     if len(models) == 1:
@@ -134,7 +134,7 @@ def _resolver(links: Links, source: str) -> Callable[[str], str]:
 
 def _checks(library: Library) -> tuple[Promise, ...]:
     """What is promised of all runs, and the worst or the whole of what was measured."""
-    found = [library.validation(m.id) for m in library.training]
+    found = [library.validation(m.id) for m in library.with_steps]
     losses = [v.loss_difference for v in found if v.loss_difference is not None]
     calls = [v for v in found if v.calls]
     checks = []

@@ -38,8 +38,8 @@ class Library:
         self.manifests: dict[str, Manifest] = _manifests(book.runs)
 
     @property
-    def training(self) -> tuple[Manifest, ...]:
-        return tuple(m for m in self.manifests.values() if m.kind == "training")
+    def with_steps(self) -> tuple[Manifest, ...]:
+        return tuple(m for m in self.manifests.values() if m.has_steps)
 
     def check(self, run_id: str) -> None:
         """Make sure that a run can be read, where no timeline of it is asked for. Raises UserError."""
@@ -130,7 +130,7 @@ class Library:
 
 def _manifests(folder: Path) -> dict[str, Manifest]:
     found = [read_manifest(folder / run_id / FILE_NAME) for run_id in run_ids(folder)]
-    found.sort(key=lambda m: (m.kind != "training", bool(m.partner), m.id))
+    found.sort(key=lambda m: (not m.has_steps, m.model is None, bool(m.partner), m.id))
     return {m.id: m for m in found}
 
 

@@ -51,10 +51,10 @@ def _all(library: Library) -> tuple[Manifest, ...]:
 
 
 def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -> Page:
-    trained = manifest.kind == "training"
-    timelines = {mode: library.timeline(manifest.id, mode) for mode in MODES} if trained else {}
+    stepped = manifest.has_steps
+    timelines = {mode: library.timeline(manifest.id, mode) for mode in MODES} if stepped else {}
     shown = timelines.get("isolated")
-    if not trained:
+    if not stepped:
         library.check(manifest.id)
     others = tuple(Link(run_url(m.id), m.id) for m in _all(library) if m.id != manifest.id)
     partner = Link(run_url(manifest.partner), manifest.partner) if manifest.partner else None
@@ -67,8 +67,8 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
         used_in=used_in,
         others=others,
         figures=run_figures(library, manifest, timelines),
-        checks=_checks(library, manifest) if trained else (),
-        losses=_losses(library, manifest, shown) if trained else (),
+        checks=_checks(library, manifest) if stepped else (),
+        losses=_losses(library, manifest, shown) if stepped else (),
         partner=partner,
         what=_what(manifest),
         where=_where(manifest),
@@ -98,7 +98,7 @@ def scheme_source(source: str) -> tuple[str, str]:
 
 def _line(library: Library, manifest: Manifest) -> RunLine:
     times = dict.fromkeys(MODES, "–")
-    if manifest.kind == "training":
+    if manifest.has_steps:
         times = {mode: show.milliseconds(library.timeline(manifest.id, mode).step_ns) for mode in MODES}
     return RunLine(
         id=manifest.id,
@@ -173,7 +173,7 @@ def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tup
             use = "the one shown"
         lines.append(LossLine(
             step=step.index,
-            loss=show.number(step.loss, 6),
+            loss=show.number(step.loss, 6) if manifest.model else "–",
             partner="" if other is None else show.number(other, 6),
             difference="" if not other else show.power(abs(step.loss / other - 1)),
             time=show.milliseconds(times[step.index]),
@@ -220,6 +220,8 @@ def _what(manifest: Manifest) -> tuple[Fact, ...]:
     mesh = manifest.mesh
     sizes = {"dp": mesh.dp, "shard": mesh.shard, "tp": mesh.tp, "pp": mesh.pp, "cp": mesh.cp, "ep": mesh.ep}
     used = " × ".join(f"{name} {size}" for name, size in sizes.items() if size > 1)
+    if not used and manifest.world_size > 1:
+        used = f"{manifest.world_size} ranks"
     facts = [Fact("scheme", manifest.scheme), Fact("mesh", used or "1 rank")]
     if manifest.schedule:
         facts.append(
@@ -286,7 +288,7 @@ def cluster(manifest: Manifest) -> str:
     Data parallelism sends 2 payloads a parameter, ZeRO-3 3; tensor parallelism 8·h·(t − 1)/t elements a
     token and layer of 12·h² parameters over t ranks; a pipeline's stage 2·h elements a token.
     """
-    if not manifest.ratio or manifest.ratio.value <= 0:
+    if not manifest.model or not manifest.ratio or manifest.ratio.value <= 0:
         return ""
     mesh, flop_per_byte, ratio = manifest.mesh, 400e12 / 50e9, manifest.ratio.value
     if mesh.pp > 1:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.distributed.tensor import DTensor
+from torch.utils import checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
@@ -63,6 +64,7 @@ class MemoryProbe:
         self._mode = _Watch(self)
         self._saved = saved_tensors_hooks(self._pack, lambda kept: kept)
         self._resize = torch.UntypedStorage.resize_
+        self._recomputed: Any = checkpoint._recomputation_hook
 
     def __enter__(self) -> None:
         self._begin_ns = wall_ns()
@@ -70,6 +72,7 @@ class MemoryProbe:
         self.log.boundaries.append(self._boundary)
         self.log.buffers.append(self._communicated)
         self._replace_resize()
+        self._replace_recomputation()
         self._saved.__enter__()
         self._mode.__enter__()
 
@@ -77,6 +80,7 @@ class MemoryProbe:
         self._mode.__exit__(*error)
         self._saved.__exit__(*error)
         torch.UntypedStorage.resize_ = self._resize
+        checkpoint._recomputation_hook = self._recomputed
         self.log.boundaries.remove(self._boundary)
         self.log.buffers.remove(self._communicated)
         self.log.memory += memory_curve(self._all, self._boundaries, self._begin_ns)
@@ -106,7 +110,10 @@ class MemoryProbe:
                 if parameter.requires_grad and id(parameter) not in self._hooked:
                     self._hooked[id(parameter)] = parameter
                     parameter.register_post_accumulate_grad_hook(self._note_gradient)
-        for state in self.scheme.optimizer.state.values():
+        optimizer = self.scheme.optimizer
+        # ZeroRedundancyOptimizer has its state in the optimizer of this rank's parameters.
+        held = getattr(optimizer, "optim", optimizer)
+        for state in held.state.values() if held is not None else ():
             for value in state.values():
                 if isinstance(value, Tensor):
                     self.hold(value, OPTIMIZER)
@@ -139,6 +146,23 @@ class MemoryProbe:
             return result
 
         torch.UntypedStorage.resize_ = resize_
+
+    def _replace_recomputation(self) -> None:
+        """See what is saved in a forward that is run again; it is saved through hooks of its own."""
+        probe = self
+
+        class Seen(self._recomputed):  # type: ignore[name-defined]
+            def __init__(self, *values: Any, **named: Any) -> None:
+                super().__init__(*values, **named)
+                keep: Any = self.pack_hook  # type: ignore[has-type]
+
+                def pack(tensor: Tensor) -> Any:
+                    probe.hold(tensor, ACTIVATIONS)
+                    return keep(tensor)
+
+                self.pack_hook = pack
+
+        checkpoint._recomputation_hook = Seen
 
 
 class _Watch(TorchDispatchMode):

@@ -7,6 +7,7 @@ A scheme's source has no instrumentation; a probe is attached to the scheme afte
 * Layers: embedding, blocks and head. Forward: the module's call, with whatever hooks a scheme has put
   around it (FSDP's all-gather of a block is part of that block). Backward: from the gradient of a
   block's output to the gradient of the next one's; the head begins with the loss.
+* Recomputation: where backward runs a block's forward again, a layer of its own inside that block's.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from torch.distributed.pipelining.schedules import _PipelineSchedule
 from torch.distributed.pipelining.stage import _PipelineStageBase
 
 from generator.recorder.log import Arguments, EventLog, Span
-from generator.recorder.model import GPT
+from generator.recorder.model import GPT, Block
 from generator.recorder.schemes.base import Scheme
 
 
 class Probe:
     """Turns what a scheme does into phases and layers of an event log."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, *, microbatches: int = 0) -> None:
         self.log = log
+        #: Micro-batches whose gradients a step adds up; 0 where phases have no number.
+        self._microbatches = microbatches
+        self._microbatch = -1
         self._phase: Span | None = None
         self._layer: Span | None = None
         #: What the log says of the open layer.
@@ -47,13 +51,19 @@ class Probe:
             self._watch_stages()
         else:
             self._watch_step(scheme.modules[0])
-        self._watch_optimizer(scheme.optimizer)
+        if scheme.optimizer is not None:
+            self._watch_optimizer(scheme.optimizer)
 
     def begin_phase(self, name: str, place: Arguments) -> None:
         """End the phase that is open and begin another; `place` is micro-batch and chunk, or empty."""
         self.end_phase()
         self._phase = self.log.begin(name, "user_annotation", {"phase": name, **place})
         self.log.boundary()
+
+    def end_step(self) -> None:
+        """End what is open, and count micro-batches from the first again."""
+        self.end_phase()
+        self._microbatch = -1
 
     def end_phase(self) -> None:
         """End the open phase and its layer, if any."""
@@ -106,21 +116,48 @@ class Probe:
             module.register_forward_hook(output_known, prepend=True)
             module.register_forward_hook(after)
         # The head has no end of its own in forward: the loss belongs to it.
+        for inner in module.modules():
+            if isinstance(inner, Block) and inner is not module:
+                self._watch_recomputation(inner, arguments)
+
+    def _watch_recomputation(self, block: nn.Module, arguments: Arguments) -> None:
+        """A block inside a module that may run it again in backward."""
+        again: list[Span | None] = []
+
+        def before(*_: Any) -> None:
+            if self._phase is not None and self._phase.name == "backward" and self._layer is not None:
+                told = {k: v for k, v in self._layer.arguments.items() if k != "step"}
+                name = f"recompute layer {arguments['layer']}"
+                again.append(self.log.begin(name, "user_annotation", {**told, "recompute": True}))
+                self.log.boundary()
+
+        def after(*_: Any) -> None:
+            if again:
+                self.log.boundary()
+                self.log.end(again.pop())
+
+        block.register_forward_pre_hook(before, prepend=True)
+        # Always: recomputation that stops early leaves the block by an exception.
+        block.register_forward_hook(after, always_call=True)
 
     def _watch_step(self, outermost: nn.Module) -> None:
         def before(*_: Any) -> None:
-            self.begin_phase("forward", {})
+            self._microbatch += 1
+            self.begin_phase("forward", self._numbered())
 
         outermost.register_forward_pre_hook(before, prepend=True)
         original = Tensor.backward
 
         def backward(tensor: Tensor, *values: Any, **named: Any) -> None:
-            self.begin_phase("backward", {})
+            self.begin_phase("backward", self._numbered())
             self.begin_layer(self._deepest)
             original(tensor, *values, **named)
             self.end_phase()
 
         Tensor.backward = backward
+
+    def _numbered(self) -> Arguments:
+        return {"microbatch": self._microbatch} if self._microbatches else {}
 
     def _watch_stages(self) -> None:
         """A pipeline's phases, by micro-batch. The loss is computed after the last stage's forward."""

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from generator.recorder.calls import CallProbe
-from generator.recorder.data import make_batch
+from generator.recorder.data import Batch, make_batch
 from generator.recorder.launch import Desk
 from generator.recorder.links import Links
 from generator.recorder.log import EventLog
@@ -21,7 +22,7 @@ from generator.recorder.memory import MemoryProbe, local
 from generator.recorder.model import Shape
 from generator.recorder.probe import Probe
 from generator.recorder.rankfile import write_rank_file
-from generator.recorder.schemes.base import Context
+from generator.recorder.schemes.base import Context, Scheme
 from generator.recorder.spec import LEARNING_RATE, SEED, RunSpec
 from generator.runs.manifest import RankFile
 from generator.units import wire_bytes
@@ -71,7 +72,8 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
         schedule=plan.spec.schedule,
     ))
     CallProbe(log).attach()
-    Probe(log).attach(scheme)
+    probe = Probe(log, microbatches=plan.spec.options.accumulation)
+    probe.attach(scheme)
     parameters = sum(local(p).numel() for m in scheme.modules for p in m.parameters())
     losses: list[float | None] = []
     # A collection of garbage on one rank makes all others wait: it is done between steps.
@@ -84,14 +86,10 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
         if world_size > 1:
             dist.barrier()
         if memory is None:
-            step = log.begin_step(index)
-            loss = scheme.step(batch)
-            log.end(step)
+            loss = _step(log, probe, scheme, index, batch)
         else:
             with memory:
-                step = log.begin_step(index)
-                loss = scheme.step(batch)
-                log.end(step)
+                loss = _step(log, probe, scheme, index, batch)
         losses.append(None if loss is None else loss.item())
         desk.finished(index + 1)
     if world_size > 1:
@@ -103,6 +101,14 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
         # Nobody leaves before all have what they need from the others.
         dist.barrier()
     return Outcome(file, tuple(losses), parameters, computation_ns, sent)
+
+
+def _step(log: EventLog, probe: Probe, scheme: Scheme, index: int, batch: Batch) -> Tensor | None:
+    step = log.begin_step(index)
+    loss = scheme.step(batch)
+    probe.end_step()
+    log.end(step)
+    return loss
 
 
 def join_group(links: Links, folder: Path, rank: int, world_size: int) -> None:
@@ -130,5 +136,6 @@ def _totals(log: EventLog, steps: int) -> tuple[tuple[int, ...], tuple[float, ..
         elif "call" in span.arguments:
             a = span.arguments
             members = 2 if a["op"] in ("send", "recv") else len(a["ranks"])
-            sent[step] += wire_bytes(a["op"], a["bytes"], members)  # type: ignore[assignment]
+            exact = wire_bytes(a["op"], a["bytes"], members)
+            sent[step] += a.get("sent", exact)
     return tuple(computation[i] for i in range(steps)), tuple(float(sent[i]) for i in range(steps))

@@ -59,7 +59,7 @@ def record_spec(
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
     prepare_process()
-    calibration = spec.calibration if spec.kind == "training" else ""
+    calibration = spec.calibration if spec.kind != "calibration" else ""
     with (
         terminate_as_interrupt(),
         links(spec.world_size, spec.rate_mbit, calibration, ranks_per_node=spec.ranks_per_node) as network,
@@ -83,7 +83,8 @@ def record_spec(
             outcomes: list[Outcome] = launch(
                 partial(run_rank, plan), spec.world_size, steps, what=spec.id, progress=progress,
                 stall_s=stall_s)
-            manifest = _training(manifest, spec, shape, outcomes)
+            manifest = _training(manifest, shape, outcomes) if spec.kind == "training" else manifest
+            manifest = _steps(manifest, outcomes)
         (folder / FILE_NAME).write_text(tomli_w.dumps(to_toml(manifest)), encoding="utf-8")
     return manifest
 
@@ -122,15 +123,11 @@ def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
     )
 
 
-def _training(manifest: Manifest, spec: RunSpec, shape: Shape, outcomes: list[Outcome]) -> Manifest:
+def _training(manifest: Manifest, shape: Shape, outcomes: list[Outcome]) -> Manifest:
+    """What was trained."""
     from generator.recorder import data
     from generator.recorder.model import count_parameters
 
-    steps = len(outcomes[0].losses)
-    losses = [
-        statistics.fmean(loss for o in outcomes if (loss := o.losses[i]) is not None) for i in range(steps)]
-    flags = [Step(i, warmup=i < WARMUP_STEPS, detail=i == steps - 1, loss=losses[i]) for i in range(steps)]
-    timed = [s.index for s in flags if not s.warmup and not s.detail]
     return replace(
         manifest,
         model=Model(
@@ -139,6 +136,22 @@ def _training(manifest: Manifest, spec: RunSpec, shape: Shape, outcomes: list[Ou
             tuple(o.parameters for o in outcomes)),
         batch=Batch(shape.sequences, shape.tokens, data.TEXT.name, data.text_sha256(), SEED),
         optimizer=Optimizer("AdamW", LEARNING_RATE),
+    )
+
+
+def _steps(manifest: Manifest, outcomes: list[Outcome]) -> Manifest:
+    """What the ranks ran. A bench has no losses: theirs are left at 0."""
+    steps = len(outcomes[0].losses)
+    losses = [[loss for o in outcomes if (loss := o.losses[i]) is not None] for i in range(steps)]
+    flags = [
+        Step(
+            i, warmup=i < WARMUP_STEPS, detail=i == steps - 1,
+            loss=statistics.fmean(losses[i]) if losses[i] else 0.0)
+        for i in range(steps)
+    ]
+    timed = [s.index for s in flags if not s.warmup and not s.detail]
+    return replace(
+        manifest,
         ratio=_ratio(manifest.link.rate_mbit, outcomes, timed),
         steps=tuple(flags),
         ranks=tuple(o.file for o in outcomes),

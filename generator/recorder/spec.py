@@ -47,9 +47,9 @@ class RunSpec:
     partner: str = REFERENCE
     #: Dimensions of the model and the batch that differ from the book's one shape, by field of Shape.
     shape: dict[str, int] = field(default_factory=dict)
-    #: "training" or "calibration".
+    #: "training", "bench" (steps without a model or a loss) or "calibration".
     kind: str = "training"
-    #: Of a calibration, which has no mesh.
+    #: Where there is no mesh: of a calibration or a bench.
     ranks: int = 0
 
     @property

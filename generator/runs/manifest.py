@@ -202,7 +202,7 @@ class Manifest:
     schema: int
     id: str
     title: str
-    #: "training" or "calibration".
+    #: "training", "bench" (steps that train nothing: no model, no losses) or "calibration" (no steps).
     kind: str
     scheme: str
     description: str
@@ -231,6 +231,11 @@ class Manifest:
     @property
     def world_size(self) -> int:
         return len(self.ranks)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether its ranks ran steps that can be laid out in time: all but calibrations."""
+        return self.kind != "calibration"
 
     @property
     def timed_steps(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generator.recorder.catalog import (
     baseline,
+    collectives,
     data_parallel,
     links,
     pipeline,
@@ -13,6 +14,6 @@ from generator.recorder.catalog import (
 from generator.recorder.spec import RunSpec
 
 #: Links first: a run names the calibration of its link.
-_FAMILIES = (links, baseline, data_parallel, sharded, tensor_parallel, pipeline)
+_FAMILIES = (links, baseline, collectives, data_parallel, sharded, tensor_parallel, pipeline)
 
 RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

@@ -35,7 +35,8 @@ class Scheme(Protocol):
 
     #: The modules this rank runs, outermost first.
     modules: list[nn.Module]
-    optimizer: Optimizer
+    #: None where nothing is trained.
+    optimizer: Optimizer | None
 
     def step(self, batch: Batch) -> Tensor | None:
         """Train on one global batch; the loss of this rank's share of it, None if it has none."""

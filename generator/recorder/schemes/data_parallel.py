@@ -38,15 +38,21 @@ class AverageBuckets:
         return result
 
 
+def data_parallel(context: Context) -> DistributedDataParallel:
+    """The model, whole on every rank, with its gradients averaged in buckets of the given size."""
+    model = DistributedDataParallel(
+        build_model(context.shape, context.seed), bucket_cap_mb=context.options.bucket_mib)
+    average = AverageBuckets(context.world_size)
+    model.register_comm_hook(None, lambda state, bucket: average.add(bucket))
+    return model
+
+
 class DataParallel:
     """The single process's step, on a share of the batch."""
 
     def __init__(self, context: Context) -> None:
         self.rank, self.ranks = context.rank, context.world_size
-        self.model = DistributedDataParallel(
-            build_model(context.shape, context.seed), bucket_cap_mb=context.options.bucket_mib)
-        average = AverageBuckets(self.ranks)
-        self.model.register_comm_hook(None, lambda state, bucket: average.add(bucket))
+        self.model = data_parallel(context)
         self.modules: list[nn.Module] = [self.model]
         self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
 

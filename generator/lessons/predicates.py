@@ -31,7 +31,7 @@ _TEXT: dict[str, tuple[str, ...]] = {
     "activity": ACTIVITIES,
     "group": (),
 }
-_NUMBERS = ("layer", "microbatch", "rank")
+_NUMBERS = ("layer", "microbatch", "chunk", "rank")
 NAMES = (*_TEXT, *_NUMBERS)
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
@@ -96,7 +96,7 @@ def match_spans(predicate: Predicate, timeline: Timeline, lane: RankTimeline) ->
     spans = lane.computation
     kept: dict[tuple[int, ...], bool] = {}
     found = np.zeros(len(spans), dtype=np.bool_)
-    columns = (spans.activity, spans.layer, spans.microbatch, spans.call)
+    columns = (spans.activity, spans.layer, spans.microbatch, spans.chunk, spans.call)
     for i, key in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         # A lane has many spans and few different labels.
         if key not in kept:
@@ -125,11 +125,12 @@ def matches_any(predicate: Predicate, timeline: Timeline) -> bool:
 
 
 def _span_labels(
-    timeline: Timeline, activity: int, layer: int, microbatch: int, call: int
+    timeline: Timeline, activity: int, layer: int, microbatch: int, chunk: int, call: int
 ) -> dict[str, Label]:
     named = Activity(activity)
     labels: dict[str, Label] = _call_labels(timeline.calls[call]) if call >= 0 else {}
-    labels |= {"activity": named.name.lower(), "layer": layer, "microbatch": microbatch}
+    labels |= {
+        "activity": named.name.lower(), "layer": layer, "microbatch": microbatch, "chunk": chunk}
     if named in COMPUTATION:
         labels["phase"] = named.name.lower()
     return labels

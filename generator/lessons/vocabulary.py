@@ -131,7 +131,18 @@ FACTS: dict[str, Fact] = {
         Fact("tokens", lambda m: _batch(m).tokens, "", "Tokens of one sequence."),
         Fact("world_size", lambda m: m.world_size, "", "Number of ranks."),
         Fact("ranks", lambda m: m.world_size, "", "Number of ranks; the same as world_size."),
-        Fact("stages", lambda m: m.mesh.pp, "", "Pipeline stages; 1 where there is no pipeline."),
+        Fact(
+            "stages",
+            lambda m: m.mesh.pp * (m.schedule.chunks if m.schedule else 1),
+            "",
+            "Pipeline stages of all ranks; 1 where there is no pipeline.",
+        ),
+        Fact(
+            "chunks",
+            lambda m: m.schedule.chunks if m.schedule else 1,
+            "",
+            "Pipeline stages on each rank; 1 where there is no pipeline.",
+        ),
         Fact(
             "microbatches",
             lambda m: m.schedule.microbatches if m.schedule else 1,

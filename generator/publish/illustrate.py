@@ -28,8 +28,13 @@ def exercise_figure(
     Raises UserError for a focus that cannot be read.
     """
     chosen = _focus(focus, path, line) if focus else None
-    drawn = timeline_figure(timeline, ident=ident, notes=rank_notes(manifest.mesh), focus=chosen)
+    drawn = timeline_figure(timeline, ident=ident, notes=notes_of(manifest), focus=chosen)
     return drawing(drawn), numbers(drawn.table)
+
+
+def notes_of(manifest: Manifest) -> tuple[str, ...]:
+    """Where each rank of a run stands in its mesh."""
+    return rank_notes(manifest.mesh, manifest.schedule.chunks if manifest.schedule else 1)
 
 
 def run_figures(
@@ -49,7 +54,7 @@ def run_figures(
         "isolated": ("one device each", "thread-CPU time, calls over a ring on the calibrated link"),
     }
     for mode, (title, note) in words.items():
-        drawn = timeline_figure(timelines[mode], ident=mode, notes=rank_notes(manifest.mesh))
+        drawn = timeline_figure(timelines[mode], ident=mode, notes=notes_of(manifest))
         label = "recorded" if mode == "recorded" else "reconstructed"
         svg, table = drawing(drawn), numbers(drawn.table)
         figures.append(RunFigure(f"Step {shown}, {title}", note, label, svg, table))

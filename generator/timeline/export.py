@@ -26,6 +26,7 @@ _SPAN_COLUMNS = {
     "module": np.int8,
     "call": np.int32,
     "row": np.int32,
+    "chunk": np.int32,
 }
 
 

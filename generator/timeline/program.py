@@ -51,6 +51,8 @@ class Program:
     cpu_ns: I64
     layer: I32
     microbatch: I32
+    #: The pipeline stage that the segment works on.
+    chunk: I32
     module: I8
     #: The trace's own id of the call that is issued or waited for.
     call: I32
@@ -138,8 +140,8 @@ class _Cutter:
     def finish(self, begin: int, end: int) -> Program:
         while self.stack:
             self._close()
-        columns = np.array(self.segments, np.int64).reshape(len(self.segments), 9).T
-        role, activity, start, wall, cpu, layer, microbatch, module, row = columns
+        columns = np.array(self.segments, np.int64).reshape(len(self.segments), 10).T
+        role, activity, start, wall, cpu, layer, microbatch, chunk, module, row = columns
         calls = [
             int(self.trace.call[r]) if k != Role.WORK else MISSING for k, r in zip(role, row, strict=True)
         ]
@@ -154,6 +156,7 @@ class _Cutter:
             cpu_ns=cpu,
             layer=layer.astype(np.int32),
             microbatch=microbatch.astype(np.int32),
+            chunk=chunk.astype(np.int32),
             module=module.astype(np.int8),
             call=np.array(calls, np.int32),
             row=self.trace.row[row].astype(np.int32),
@@ -204,9 +207,9 @@ class _Cutter:
                 return _PHASES.get(self.trace.text(int(self.trace.phase[event.index])), Activity.HOST)
         return Activity.HOST
 
-    def _labels(self) -> tuple[int, int, int]:
-        """Layer, micro-batch and module of the innermost events that carry them."""
-        layer = microbatch = module = MISSING
+    def _labels(self) -> tuple[int, int, int, int]:
+        """Layer, micro-batch, stage and module of the innermost events that carry them."""
+        layer = microbatch = chunk = module = MISSING
         for event in self.stack:
             i = event.index
             if event.kind == Kind.LAYER:
@@ -215,4 +218,6 @@ class _Cutter:
                 module = MODULES.index(name) if name in MODULES else MISSING
             if self.trace.microbatch[i] != MISSING:
                 microbatch = int(self.trace.microbatch[i])
-        return layer, microbatch, module
+            if self.trace.chunk[i] != MISSING:
+                chunk = int(self.trace.chunk[i])
+        return layer, microbatch, chunk, module

@@ -129,9 +129,12 @@ def timeline_of(
             for p in graph.programs
         ),
         calls=tuple(_call(graph, schedule, i, m) for i, m in enumerate(graph.matches)),
-        stages=run.manifest.mesh.pp,
+        stages=run.manifest.mesh.pp * (schedule_of.chunks if schedule_of else 1),
         microbatches=schedule_of.microbatches if schedule_of else 1,
     )
+
+
+_Labels = tuple[int, int, int, int, int, int]
 
 
 @dataclass(slots=True)
@@ -140,7 +143,8 @@ class _Piece:
 
     start_ns: int
     end_ns: int
-    labels: tuple[int, int, int, int, int]
+    #: Activity, layer, micro-batch, module, stage, call.
+    labels: _Labels
     row: int
 
 
@@ -150,7 +154,7 @@ def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: in
     idle = (int(Activity.IDLE), MISSING, MISSING, MISSING, MISSING)
     pieces: list[_Piece] = []
 
-    def add(start: int, end: int, labels: tuple[int, int, int, int, int], row: int) -> None:
+    def add(start: int, end: int, labels: _Labels, row: int) -> None:
         if end <= start:
             return
         if pieces and pieces[-1].labels == labels:
@@ -166,7 +170,9 @@ def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: in
             continue
         i = int(graph.segment[node])
         call = calls.get((program.rank, int(program.call[i])), MISSING)
-        where = (int(program.layer[i]), int(program.microbatch[i]), int(program.module[i]), call)
+        labels = (program.layer, program.microbatch, program.module, program.chunk)
+        layer, microbatch, module, chunk = (int(column[i]) for column in labels)
+        where = (layer, microbatch, module, chunk, call)
         begin, end = int(schedule.begin_ns[node]), int(schedule.end_ns[node])
         row = int(program.row[i])
         if graph.kind[node] == Node.WAIT:
@@ -176,15 +182,16 @@ def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: in
             add(now, end, (int(program.activity[i]), *where), row)
         now = max(now, end)
     add(now, step_ns, idle, MISSING)
-    labels = np.array([p.labels for p in pieces], np.int64).reshape(-1, 5).T
+    columns = np.array([p.labels for p in pieces], np.int64).reshape(-1, 6).T
     return Spans(
         start_ns=np.array([p.start_ns for p in pieces], np.int64),
         end_ns=np.array([p.end_ns for p in pieces], np.int64),
-        activity=labels[0].astype(np.int8),
-        layer=labels[1].astype(np.int32),
-        microbatch=labels[2].astype(np.int32),
-        module=labels[3].astype(np.int8),
-        call=labels[4].astype(np.int32),
+        activity=columns[0].astype(np.int8),
+        layer=columns[1].astype(np.int32),
+        microbatch=columns[2].astype(np.int32),
+        module=columns[3].astype(np.int8),
+        chunk=columns[4].astype(np.int32),
+        call=columns[5].astype(np.int32),
         row=np.array([p.row for p in pieces], np.int32),
     )
 

@@ -62,6 +62,8 @@ class Spans:
     row: I32
 
     def __len__(self) -> int:
+    #: Model chunk: the pipeline stage that the span works on.
+    chunk: I32
         return len(self.start_ns)
 
 
@@ -128,6 +130,7 @@ class Timeline:
     step_ns: int
     ranks: tuple[RankTimeline, ...]
     calls: tuple[Call, ...]
-    #: Pipeline stages, 1 where there is no pipeline; micro-batches of a step.
+    #: Pipeline stages (of all ranks, which may have several each), 1 where there is no pipeline;
+    #: micro-batches of a step.
     stages: int
     microbatches: int

@@ -57,6 +57,7 @@ def lane(rank: int, spans: Sequence[tuple[Activity, float, float, int, int]]) ->
             module=column(none, np.int8),
             call=column([s[4] for s in spans], np.int32),
             row=column(none, np.int32),
+            chunk=column(none, np.int32),
         ),
         MemoryCurve(column([], np.int64), np.zeros((0, len(MEMORY_CATEGORIES)), dtype=np.int64)),
     )

@@ -68,7 +68,7 @@ class Lane:
             computation=Spans(
                 start_ns=start, end_ns=end, activity=activity.astype(np.int8), layer=layer.astype(np.int32),
                 microbatch=batch.astype(np.int32), module=module.astype(np.int8), call=call.astype(np.int32),
-                row=np.arange(len(start), dtype=np.int32)),
+                row=np.arange(len(start), dtype=np.int32), chunk=np.full(len(start), -1, np.int32)),
             memory=MemoryCurve(np.array([t for t, _ in self.curve], np.int64),
                                np.array([b for _, b in self.curve], np.int64)),
         )

@@ -105,12 +105,15 @@ def stage_words(timeline: Timeline, rank: int) -> str:
     return ", ".join(words)
 
 
-def rank_notes(mesh: Mesh) -> tuple[str, ...]:
-    """Where each rank stands in the mesh, e.g. 'stage 2', 'tp 1 · dp 0'; for the left gutter."""
+def rank_notes(mesh: Mesh, chunks: int = 1) -> tuple[str, ...]:
+    """Where each rank stands in the mesh, e.g. 'stage 2', 'tp 1 · dp 0'; for the left gutter.
+
+    With several stages (`chunks`) on a rank its place in the pipeline is no stage: 'pp 2'.
+    """
     sizes = {name: getattr(mesh, name) for name in ("pp", "dp", "shard", "tp", "cp", "ep")}
     return tuple(
         " · ".join(
-            f"{'stage' if name == 'pp' else name} {where[name]}"
+            f"{'stage' if name == 'pp' and chunks == 1 else name} {where[name]}"
             for name, count in sizes.items() if count > 1 and name in where
         )
         for where in mesh.coordinates

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from generator.publish.figures.lanes import Focus, call_labels, computing, span_labels
+from generator.publish.figures.lanes import Focus, call_labels, computing, doing, span_labels
 from generator.publish.figures.markup import Canvas, number
 from generator.publish.figures.scale import TimeScale
-from generator.timeline.intervals import EMPTY, Intervals, union
+from generator.timeline.intervals import EMPTY, Intervals, subtract, union
 from generator.timeline.spans import Activity, Call, Member, Timeline
 
 #: More joined calls than this are a thicket.
@@ -92,7 +92,9 @@ def join_sends(
     joined = 0
     for call in sends:
         source, target = call.members[0], call.members[-1]
-        made, taken = focused.spans[source.rank], focused.spans[target.rank]
+        # Gradients of weights take up no message.
+        late = doing(timeline.ranks[target.rank].computation, Activity.BACKWARD_WEIGHT)
+        made, taken = focused.spans[source.rank], subtract(focused.spans[target.rank], late)
         before = made[made[:, 1] <= source.begin_ns]
         after = taken[taken[:, 0] >= target.begin_ns]
         done = work[source.rank][work[source.rank] <= source.begin_ns]

@@ -13,7 +13,8 @@ from generator.timeline.intervals import Intervals, intersect, merge, subtract, 
 from generator.timeline.spans import COMPUTATION, Activity, Call, Member, Spans, Timeline
 
 #: Says of the labels of a span or of a call's member whether it is in focus. The labels are `rank`,
-#: `phase` (an activity's name in small letters), `layer`, `microbatch`, `module`, `op`, `group`, `seq`.
+#: `phase` (an activity's name in small letters), `layer`, `microbatch`, `chunk` (the pipeline stage),
+#: `module`, `op`, `group`, `seq`.
 Focus = Callable[[Mapping[str, str | int]], bool]
 
 MODULES = ("embedding", "block", "head")
@@ -33,6 +34,8 @@ WORDS = {
     Activity.OPTIMIZER: ("optimizer", "opt"),
     Activity.HOST: ("host",),
 }
+#: Marks the number of a micro-batch on a rank's second stage.
+PRIME = "′"
 MEMORY_WORDS = dict(zip(MEMORY_CATEGORIES, (
     "parameters", "gradients", "optimizer state", "activations", "communication buffers", "other"),
     strict=True))
@@ -40,12 +43,14 @@ MEMORY_WORDS = dict(zip(MEMORY_CATEGORIES, (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One colour of the computation lane, or one micro-batch of it, and when it is on."""
+    """One colour of the computation lane, or one micro-batch on one stage of it, and when it is on."""
 
     activity: Activity
     #: -1 where the step has no micro-batches.
     microbatch: int
     on: Intervals
+    #: Which of the rank's stages: 0 for its first or only one.
+    chunk: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,19 @@ def kinds(timeline: Timeline, rank: int) -> tuple[Kind, ...]:
     """The computation lane of a rank, split into what gets a block of its own."""
     spans = timeline.ranks[rank].computation
     batch = spans.microbatch if numbered(timeline) else np.full(len(spans), -1, np.int32)
-    found = []
+    stage, found = own_stage(spans), []
     for activity in MARK:
         of_activity = spans.activity == activity
-        found += [
-            Kind(activity, int(number), at(spans, of_activity & (batch == number)))
-            for number in np.unique(batch[of_activity])
-        ]
+        for number, chunk in sorted(set(zip(
+                batch[of_activity].tolist(), stage[of_activity].tolist(), strict=True))):
+            on = at(spans, of_activity & (batch == number) & (stage == chunk))
+            found.append(Kind(activity, number, on, chunk))
     return tuple(found)
+
+
+def own_stage(spans: Spans) -> np.ndarray:
+    """Which of its rank's stages each span works on: 0 for the first, and outside of stages."""
+    return np.maximum(0, np.searchsorted(np.unique(spans.chunk[spans.chunk >= 0]), spans.chunk))
 
 
 def host_index(found: Sequence[Kind]) -> int:
@@ -222,7 +232,8 @@ def _alternates(spans: Spans, start_ns: int, end_ns: int) -> bool:
     """Whether forwards and backwards of single micro-batches take turns."""
     chosen = np.isin(spans.activity, (Activity.FORWARD, Activity.BACKWARD))
     chosen &= (spans.start_ns >= start_ns) & (spans.end_ns <= end_ns)
-    turns = list(zip(spans.activity[chosen].tolist(), spans.microbatch[chosen].tolist(), strict=True))
+    columns = (spans.activity, spans.microbatch, spans.chunk)
+    turns = list(zip(*(column[chosen].tolist() for column in columns), strict=True))
     blocks = [turn for i, turn in enumerate(turns) if i == 0 or turns[i - 1] != turn]
     split = np.isin(spans.activity, (Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)).any()
     return not split and all(a[0] != b[0] for a, b in pairwise(blocks))
@@ -234,7 +245,8 @@ def span_labels(spans: Spans, index: int, rank: int) -> dict[str, str | int]:
     return {
         "rank": rank, "phase": Activity(int(spans.activity[index])).name.lower(),
         "layer": int(spans.layer[index]), "microbatch": int(spans.microbatch[index]),
-        "module": MODULES[module] if module >= 0 else "", "op": "", "group": "", "seq": -1,
+        "chunk": int(spans.chunk[index]), "module": MODULES[module] if module >= 0 else "",
+        "op": "", "group": "", "seq": -1,
     }
 
 
@@ -242,5 +254,5 @@ def call_labels(call: Call, member: Member) -> dict[str, str | int]:
     """The labels of one rank's part in a call that a focus is asked about."""
     return {
         "rank": member.rank, "phase": call.phase, "layer": call.layer, "microbatch": call.microbatch,
-        "module": "", "op": call.op, "group": call.group, "seq": call.seq,
+        "chunk": -1, "module": "", "op": call.op, "group": call.group, "seq": call.seq,
     }

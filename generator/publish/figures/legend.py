@@ -33,6 +33,8 @@ def items(timeline: Timeline, *, numbers: bool = True, held: bool = True) -> lis
         found = [Item(i.cls, "input gradient") if i.words == "backward" else i for i in found]
     if numbers:
         found.append(Item("", f"number: {'micro-batch' if lanes.numbered(timeline) else 'layer'}"))
+        if any(lanes.own_stage(lane.computation).any() for lane in timeline.ranks):
+            found.append(Item("", f"{lanes.PRIME}: on the rank's second stage"))
     if timeline.calls:
         found += [Item("X k", "transfer"), Item("k", "waiting for another rank", "hatch")]
     present = _categories(timeline) if held else set()

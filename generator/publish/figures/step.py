@@ -10,7 +10,7 @@ from generator.publish.figures import facts, lanes, memory, paint
 from generator.publish.figures.drawing import Drawing, Label
 from generator.publish.figures.focus import NOTHING, join_calls, join_sends, outline, select
 from generator.publish.figures.frame import axis, brackets, gutter, phases_shown, torn
-from generator.publish.figures.lanes import MARK, WORDS, Focus, Kind
+from generator.publish.figures.lanes import MARK, PRIME, WORDS, Focus, Kind
 from generator.publish.figures.layout import NARROW, WIDE, Layout
 from generator.publish.figures.legend import draw_legend, items
 from generator.publish.figures.markup import boxes, hatch, identifier, picture, text_width, textures
@@ -164,7 +164,7 @@ def _blocks(d: Drawing, rank: int, y: int, found: tuple[Kind, ...], blocks: list
             d.labels.append(Label(
                 x=x0 + (a + b) / 2, y=y + d.layout.compute // 2 + 4, words=words, cls=look,
                 room=block.end - block.first, activity=kind.activity,
-                short=str(kind.microbatch) if kind.microbatch >= 0 else ""))
+                short=_number(kind)))
     for cls, spans in by_class.items():
         d.canvas.path(boxes(spans, y, d.layout.compute), f"{cls} k")
 
@@ -175,7 +175,7 @@ def _words(d: Drawing, rank: int, kind: Kind, block: Block) -> str:
     if kind.activity in (Activity.OPTIMIZER, Activity.HOST):
         candidates = list(WORDS[kind.activity])
     elif kind.microbatch >= 0:
-        candidates = [f"{MARK[kind.activity]}{kind.microbatch}", str(kind.microbatch)]
+        candidates = [f"{MARK[kind.activity]}{_number(kind)}", _number(kind)]
     else:
         start, end = _times(d, block)
         layers = lanes.layers_at(d.timeline.ranks[rank].computation, start, end)
@@ -183,10 +183,15 @@ def _words(d: Drawing, rank: int, kind: Kind, block: Block) -> str:
         if layers == ("embedding",):
             candidates.append("emb")
     for words in candidates:
-        pad = 2.3 if words.isdigit() else 7
+        pad = 2.3 if words.rstrip(PRIME).isdigit() else 7
         if text_width(words, d.layout.words) + pad <= block.end - block.first:
             return words
     return ""
+
+
+def _number(kind: Kind) -> str:
+    """A block's micro-batch; primed where the rank works on the second of its stages."""
+    return f"{kind.microbatch}{PRIME * kind.chunk}" if kind.microbatch >= 0 else ""
 
 
 def _ground(d: Drawing, rank: int, y: int, owned: Owners) -> None:

@@ -37,8 +37,11 @@ class Probe:
         self._layer: Span | None = None
         #: What the log says of the open layer.
         self._place: Arguments = {}
-        #: The layer in which backward begins: the last one that is here.
+        #: The layer in which backward begins: the last one of each model that is here, and of all.
+        self._deepest_of: dict[nn.Module, Arguments] = {}
         self._deepest: Arguments = {}
+        #: The layer of each parameter, by identity.
+        self._layer_of: dict[int, Arguments] = {}
 
     def attach(self, scheme: Scheme) -> None:
         """Watch a scheme, for the rest of the process."""
@@ -46,7 +49,8 @@ class Probe:
         for model in models:
             for arguments, module in _layers(model):
                 self._watch_layer(module, arguments)
-                self._deepest = arguments
+                self._deepest = self._deepest_of[model] = arguments
+                self._layer_of |= {id(parameter): arguments for parameter in module.parameters()}
         if hasattr(scheme, "schedule"):
             self._watch_stages()
         else:
@@ -173,7 +177,7 @@ class Probe:
         def backward_begins(stage: Any, microbatch: int, *_: Any, **named: Any) -> None:
             name = "backward" if named.get("full_backward", True) else "backward_input"
             self.begin_phase(name, {"microbatch": microbatch, "chunk": stage.stage_index})
-            self.begin_layer(self._deepest)
+            self.begin_layer(self._deepest_of[stage.submod])
 
         def weights_begin(stage: Any, microbatch: int, *_: Any, **__: Any) -> None:
             self.begin_phase("backward_weight", {"microbatch": microbatch, "chunk": stage.stage_index})
@@ -185,6 +189,18 @@ class Probe:
         _around(stage, "backward_one_chunk", backward_begins, ends)
         _around(stage, "backward_weight_one_chunk", weights_begin, ends)
         _around(_PipelineSchedule, "_maybe_compute_loss", None, ends)
+        self._watch_weight_gradients()
+
+    def _watch_weight_gradients(self) -> None:
+        """The weights' part of a backward asks for gradients of one layer after the other."""
+        def gradients_begin(*values: Any, **named: Any) -> None:
+            if self._phase is not None and self._phase.name == "backward_weight":
+                first = next(iter(named["inputs"] if "inputs" in named else values[1]))
+                parameter = getattr(getattr(first, "node", None), "variable", None)
+                if (layer := self._layer_of.get(id(parameter))) is not None:
+                    self.begin_layer(layer)
+
+        _around(torch.autograd, "grad", gradients_begin, None)
 
     def _watch_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         def begins(*_: Any, **__: Any) -> None:

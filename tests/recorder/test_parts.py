@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,9 @@ def test_every_run_names_a_source_that_exists(repository: Path) -> None:
         assert (repository / run.source).is_file()
         mesh = run.full_mesh()
         assert len(mesh.coordinates) == run.world_size
-        for dimension in run.mesh:
-            assert [c[dimension] for c in mesh.coordinates] == list(range(run.world_size))
+        if run.mesh:
+            places = product(*(range(size) for size in run.mesh.values()))
+            assert [tuple(c.values()) for c in mesh.coordinates] == list(places)
 
 
 def test_progress_says_little_where_no_terminal_is() -> None:

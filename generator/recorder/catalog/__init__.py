@@ -7,6 +7,7 @@ from generator.recorder.catalog import (
     collectives,
     data_parallel,
     links,
+    meshes,
     pipeline,
     sharded,
     tensor_parallel,
@@ -14,6 +15,6 @@ from generator.recorder.catalog import (
 from generator.recorder.spec import RunSpec
 
 #: Links first: a run names the calibration of its link.
-_FAMILIES = (links, baseline, collectives, data_parallel, sharded, tensor_parallel, pipeline)
+_FAMILIES = (links, baseline, collectives, data_parallel, sharded, tensor_parallel, pipeline, meshes)
 
 RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

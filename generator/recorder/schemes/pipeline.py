@@ -1,6 +1,7 @@
-"""Pipeline parallelism, 1F1B: a rank owns a few layers, and micro-batches pass from rank to rank.
+"""Pipeline parallelism: a rank owns a few layers, and micro-batches pass from rank to rank.
 
-A stage starts with as many forwards as there are stages from it to the end, then takes turns: one
+GPipe runs all forwards, then all backwards, and so holds the activations of all micro-batches at once.
+1F1B starts with as many forwards as there are stages from this one to the end, then takes turns: one
 forward, one backward. So it never holds the activations of more micro-batches than that.
 """
 
@@ -8,26 +9,30 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.optim import AdamW
 
 from generator.recorder.data import Batch
 from generator.recorder.model import build_model, loss_of
 from generator.recorder.schemes.base import Context
 
+SCHEDULES = {"GPipe": ScheduleGPipe, "1F1B": Schedule1F1B}
+
 
 class Pipeline:
-    """One stage: layers of equal number; the first also embeds, the last also computes the loss."""
+    """One stage, of as many layers as the others unless told; the first embeds, the last has the loss."""
 
     def __init__(self, context: Context) -> None:
         self.first = context.rank == 0
         self.last = context.rank == context.world_size - 1
-        per_stage = context.shape.layers // context.world_size
-        begin = context.rank * per_stage
-        self.model = build_model(context.shape, context.seed, begin, begin + per_stage)
+        equal = (context.shape.layers // context.world_size,) * context.world_size
+        layers = context.options.layers_per_stage or equal
+        begin = sum(layers[: context.rank])
+        self.model = build_model(context.shape, context.seed, begin, begin + layers[context.rank])
         stage = PipelineStage(self.model, context.rank, context.world_size, torch.device("cpu"))
         assert context.schedule is not None
-        self.schedule = Schedule1F1B(stage, context.schedule.microbatches, loss_fn=loss_of)
+        self.schedule = SCHEDULES[context.schedule.name](
+            stage, context.schedule.microbatches, loss_fn=loss_of)
         self.modules: list[nn.Module] = [self.model]
         self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
 

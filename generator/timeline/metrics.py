@@ -275,8 +275,8 @@ def bubble_fraction(timeline: Timeline, rank: int | None = None) -> Number:
 
     Idle ÷ total over the pipeline's common span, from the first forward to the last backward of any
     stage; the mean over stages. With equal stages and free sends GPipe and 1F1B have
-    (p − 1) ÷ (m + p − 1). Idle is blocked or without work. Papers print this and the overhead both as
-    “the bubble”.
+    (p − 1) ÷ (m + p − 1). Idle is blocked or without work, but not in a collective: that is communication.
+    Papers print this and the overhead both as “the bubble”.
     """
     idle, total = _bubble(timeline, rank)
     return idle / total
@@ -303,10 +303,12 @@ def _bubble(timeline: Timeline, rank: int | None) -> tuple[int, int]:
     work = intervals.merge(*(activity(r, PIPELINE_WORK) for r in timeline.ranks))
     start, end = int(work[0, 0]), int(work[-1, 1])
     chosen = timeline.ranks if rank is None else (timeline.ranks[rank],)
-    idle = sum(
-        intervals.length(intervals.clip(activity(r, (Activity.BLOCKED, Activity.IDLE)), start, end))
-        for r in chosen
-    )
+    collectives = [c for c in timeline.calls if not c.point_to_point]
+    idle = 0
+    for r in chosen:
+        still = activity(r, (Activity.BLOCKED, Activity.IDLE))
+        still = intervals.subtract(still, _parts(collectives, r.rank, "all"))
+        idle += intervals.length(intervals.clip(still, start, end))
     return idle, (end - start) * len(chosen)
 
 

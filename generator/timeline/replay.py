@@ -56,6 +56,7 @@ def recorded_schedule(graph: Graph) -> Schedule:
             end[graph.done[index, rank]] = at - origin
         for m in match.members:
             end[graph.arrive[index, m.rank]] = begin[graph.arrive[index, m.rank]] = m.issue_ns - origin
+    _in_turn(graph, end, origin)
     for index, match in enumerate(graph.matches):
         for m in match.members:
             node = graph.done[index, m.rank]
@@ -104,6 +105,22 @@ def _completions(match: Match) -> dict[int, int]:
         else:
             out[m.rank] = min(woken)
     return out
+
+
+def _in_turn(graph: Graph, end: I64, origin: int) -> None:
+    """Complete each call no later than the next one of its group, where only a late wait tells of it.
+
+    A group is a queue, and a rank may wait for its calls in any order, long after they were complete.
+    """
+    following: dict[tuple[str, tuple[int, ...], int], int] = {}
+    for index in reversed(range(len(graph.matches))):
+        match = graph.matches[index]
+        last = max(m.issue_ns for m in match.members) - origin
+        for m in match.members:
+            node, queue = graph.done[index, m.rank], (match.group, match.expected, m.rank)
+            if not m.done_seen and end[node] > last:
+                end[node] = max(last, min(end[node], following.get(queue, end[node])))
+            following[queue] = int(end[node])
 
 
 def isolated_durations(graph: Graph, link: LinkModel) -> I64:

@@ -27,7 +27,7 @@ def cut_and_shard(model: GPT, mesh: DeviceMesh, *, reshard: bool) -> None:
     for block in model.blocks.values():
         parallelize_module(block, mesh["tp"], PLAN)
         fully_shard(block, mesh=mesh["shard"], reshard_after_forward=reshard)
-    root = fully_shard(model, mesh=mesh["shard"], reshard_after_forward=reshard)
+    root = fully_shard(model, mesh=mesh["shard"], reshard_after_forward=False)
     assert isinstance(root, FSDPModule)
     # Without this an all-gather on CPU blocks the rank that asks for it.
     root._set_unshard_async_op(True)

@@ -6,15 +6,17 @@ Any folder with a book.toml is one; this repository is itself a book. What a boo
 
 from __future__ import annotations
 
-import tomllib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import UserError, did_you_mean, line_of
-from generator.runs.manifest import toml_error_line
+from generator.texts import is_folder, parse_toml, read_text
 
 FILE_NAME = "book.toml"
-_KEYS = {"title", "description", "url", "source"}
+_ADDRESSES = ("url", "source")
+_KEYS = {"title", "description", *_ADDRESSES}
+_WEB = re.compile(r"https?://[^\s\"'<>]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +68,8 @@ def find_book(start: Path) -> Book:
 
 def read_book(root: Path) -> Book:
     path = root / FILE_NAME
-    text = path.read_text(encoding="utf-8")
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(
-            f"not valid TOML: {error}",
-            path=path,
-            line=toml_error_line(str(error), text),
-            remedy="Mend the line.",
-        ) from None
+    text = read_text(path)
+    data = parse_toml(text, path)
     for key, value in data.items():
         if key not in _KEYS:
             raise UserError(
@@ -85,6 +79,16 @@ def read_book(root: Path) -> Book:
             raise UserError(
                 f"'{key}' must be text", path=path, line=line_of(text, key), remedy="Put it in quotes."
             )
-    if "title" not in data:
+        if key in _ADDRESSES and value and not _WEB.fullmatch(value):
+            raise UserError(
+                f"'{key}' is not an address on the web",
+                path=path,
+                line=line_of(text, key),
+                remedy="Begin it with https://.",
+            )
+    if not data.get("title", "").strip():
         raise UserError("a book needs a title", path=path, remedy='Add: title = "…"')
-    return Book(root=root, **data)
+    book = Book(root=root, **data)
+    for folder in (book.exercises, book.runs):
+        is_folder(folder)
+    return book

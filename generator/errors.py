@@ -31,7 +31,8 @@ class UserError(Exception):
         text = f"{where}{self.what}"
         if self.remedy:
             text = f"{text.rstrip('.')}. {self.remedy}"
-        return " ".join(text.split())
+        # One line, and nothing in it that a terminal would obey.
+        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
 
 
 class Problems(Exception):
@@ -46,7 +47,7 @@ def shown(path: Path) -> str:
     """The path as a user would type it: relative to the current folder when it lies below it."""
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
-    except ValueError:
+    except (OSError, RuntimeError, ValueError):  # elsewhere, a loop of links, a NUL in the name
         return str(path)
 
 

@@ -15,6 +15,7 @@ part of the prose. Everything wrong with a file is found in one pass, each with 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from generator.lessons.predicates import parse_predicate
 from generator.lessons.questions import Question, parse_question
 from generator.lessons.tables import Table, read_toml
 from generator.lessons.vocabulary import MODES
+from generator.texts import read_text
 
 __all__ = [
     "Chapter",
@@ -166,7 +168,7 @@ def parse_chapter(folder: Path, problems: list[UserError]) -> Chapter | None:
     """The chapter of a folder, None where it cannot be read (problems are added)."""
     path = folder / CHAPTER_FILE
     named = _name(folder, folder.name, problems, "02-data-parallel")
-    if not path.is_file():
+    if not os.path.lexists(path):
         problems.append(
             UserError(
                 f"a chapter needs a {CHAPTER_FILE}",
@@ -259,11 +261,9 @@ def _name(path: Path, name: str, problems: list[UserError], example: str) -> tup
 def _read(path: Path, problems: list[UserError]) -> tuple[Table, str, int] | None:
     """Front matter, body, and the line on which the body begins."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        problems.append(
-            UserError(f"not UTF-8 (byte {error.start})", path=path, remedy="Save the file as UTF-8.")
-        )
+        text = read_text(path)
+    except UserError as error:
+        problems.append(error)
         return None
     lines = text.splitlines()
     if not lines or lines[0].strip() != _FENCE:

@@ -7,14 +7,13 @@ not raised: an author wants to see all of them at once.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from generator.errors import UserError, did_you_mean
-from generator.runs.manifest import toml_error_line
+from generator.texts import parse_toml
 
 _HEADER = re.compile(r"\s*\[\[\s*([A-Za-z0-9_-]+)\s*\]\]|\s*\[\s*([A-Za-z0-9_-]+)\s*\]")
 _KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*=\s*(\"\"\"|''')?(.*)", re.DOTALL)
@@ -72,18 +71,9 @@ def read_toml(text: str, path: Path, first_line: int, line: int, problems: list[
     `first_line` is the line of the file where `text` begins, `line` the one to name for the whole.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        at = first_line - 1 + toml_error_line(message, text)
-        problems.append(
-            UserError(
-                f"not valid TOML: {message.partition(' (at ')[0]}",
-                path=path,
-                line=at,
-                remedy="Mend the line; texts stand in quotes.",
-            )
-        )
+        data = parse_toml(text, path, first_line=first_line, remedy="Mend the line; texts stand in quotes.")
+    except UserError as error:
+        problems.append(error)
         return None
     return Table(data, Source(path, first_line, line, key_lines(text, first_line), problems))
 

@@ -43,6 +43,8 @@ _RECORD_AGAIN = "Restore the file from where it came, or record the run again."
 _INT_COLUMNS = ("step", "layer", "microbatch", "chunk", "call", "seq", "src", "dst", "tag")
 _TEXT_COLUMNS = ("phase", "op", "group", "dtype")
 
+#: So that differences of times fit 64 bits.
+_LARGEST_US = 2.0**61 / 1000
 
 def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
     """Read one rank file into columns. `data` is its content where the caller already has it.
@@ -56,9 +58,11 @@ def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
     complete = [(i, e) for i, e in enumerate(events) if isinstance(e, dict) and e.get("ph") == "X"]
     try:
         return _columns(path, rank, complete, _memory(events))
-    except (TypeError, ValueError, OverflowError) as error:
+    except KeyError as error:
+        raise UserError(f"an event has no {error}", path=path, remedy=_RECORD_AGAIN) from None
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
-            f"an event has a value of the wrong type ({error})", path=path, remedy=_RECORD_AGAIN
+            f"an event has a value of the wrong type or size ({error})", path=path, remedy=_RECORD_AGAIN
         ) from None
 
 
@@ -108,7 +112,7 @@ def _columns(
     groups: dict[str, tuple[int, ...]] = {}
     for a in args:
         if "ranks" in a and "group" in a:
-            groups.setdefault(a["group"], tuple(a["ranks"]))
+            groups.setdefault(a["group"], _ranks(a["ranks"]))
     ints = {c: _int32(a.get(c, MISSING) for a in args) for c in _INT_COLUMNS}
     steps = [_step_number(e) for e in events]
     ints["step"] = np.where(ints["step"] == MISSING, _int32(steps), ints["step"])
@@ -123,7 +127,7 @@ def _columns(
         dur_ns=_ns(events, "dur"),
         cpu_start_ns=_ns(args, "cpu_ts"),
         cpu_dur_ns=_ns(args, "cpu_dur"),
-        bytes=np.array([a.get("bytes", MISSING) for a in args], np.int64),
+        bytes=_sizes([a.get("bytes", MISSING) for a in args]),
         memory=memory,
         strings=tuple(strings.values),
         groups=groups,
@@ -147,10 +151,27 @@ def _ns(items: Sequence[Event], key: str) -> I64:
     """A column of microseconds as whole ns. Relative to a base, float64 holds them exactly."""
     raw = np.array([i.get(key, np.nan) for i in items], np.float64)
     missing = ~np.isfinite(raw)
+def _ranks(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(rank) is int and rank >= 0 for rank in value):
+        raise ValueError("the ranks of a group are not a list of whole numbers")
+    return tuple(value)
+
+
+def _sizes(values: Sequence[int]) -> I64:
+    sizes = np.array(values, np.int64)
+    if sizes.size and sizes.min() < MISSING:
+        raise ValueError("a negative number of bytes")
+    return sizes
+
+
     values: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
     values[missing] = MISSING
     return values
 
+    if np.nanmax(np.abs(raw), initial=0.0) > _LARGEST_US:
+        raise ValueError(f"a {key} that does not fit 64 bits")
+    if key.endswith("dur") and np.nanmin(raw, initial=0.0) < 0:
+        raise ValueError(f"a negative {key}")
 
 def _int32(values: Iterable[int]) -> I32:
     return np.array(list(values), np.int32)
@@ -183,3 +204,5 @@ class _Strings:
             self._known[text] = len(self.values)
             self.values.append(text)
         return self._known[text]
+            if not isinstance(text, str):
+                raise TypeError(f"{text!r} where a text is needed")

@@ -7,19 +7,23 @@ numbers that are half right.
 
 from __future__ import annotations
 
-import tomllib
+import math
+import os
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from generator.errors import UserError, did_you_mean, line_of
+from generator.texts import parse_toml, read_text
 
 SCHEMA = 1
 FILE_NAME = "run.toml"
+KINDS = ("training", "bench", "calibration")
+_RESTORE = "Restore the file as the recorder wrote it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,27 +249,14 @@ class Manifest:
 
 def read_manifest(path: Path) -> Manifest:
     """Read and check a run.toml. Raises UserError with file, line and remedy."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         raise UserError(
             f"a run needs a {FILE_NAME} and there is none",
             path=path.parent,
             remedy="Record it with 'shardbook record', or remove the folder.",
-        ) from None
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"not UTF-8 (byte {error.start})", path=path, remedy="Save the file as UTF-8."
-        ) from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(
-            f"not valid TOML: {error}",
-            path=path,
-            line=toml_error_line(str(error), text),
-            remedy="Restore the file as the recorder wrote it.",
-        ) from None
+        )
+    text = read_text(path)
+    data = parse_toml(text, path, remedy=_RESTORE)
     schema = data.get("schema")
     if schema != SCHEMA:
         raise UserError(
@@ -282,14 +273,39 @@ def read_manifest(path: Path) -> Manifest:
             line=line_of(text, "id ="),
             remedy="Rename one of them.",
         )
+    for what, where in _mistakes(manifest):
+        raise UserError(what, path=path, line=line_of(text, where), remedy=_RESTORE)
     return manifest
 
 
-def toml_error_line(message: str, text: str) -> int:
-    """The line a tomllib message speaks of ('(at line 3, column 5)' or '(at end of document)')."""
-    _, _, tail = message.partition("(at line ")
-    digits = tail.partition(",")[0]
-    return int(digits) if digits.isdigit() else max(1, len(text.splitlines()))
+def _mistakes(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What its values contradict, each with the text to find its line by."""
+    if manifest.id.lower() == "index.html":
+        yield f"the id '{manifest.id}' is the address of the list of runs", "id ="
+    if manifest.kind not in KINDS:
+        yield f"unknown kind '{manifest.kind}', known are {', '.join(KINDS)}", "kind ="
+    if manifest.partner == manifest.id:
+        yield "a run cannot be its own partner", "partner ="
+    if manifest.has_steps and not manifest.ranks:
+        yield f"a {manifest.kind} run needs rank files", "kind ="
+    if manifest.has_steps and not manifest.timed_steps:
+        yield f"a {manifest.kind} run needs a step that is neither warm-up nor detail", "steps"
+    indices = [s.index for s in manifest.steps]
+    if len(set(indices)) < len(indices):
+        yield "a step occurs twice", "steps"
+    names = [r.file for r in manifest.ranks]
+    if len(set(names)) < len(names):
+        yield "a rank file occurs twice", "ranks"
+    mesh, ranks = manifest.mesh, manifest.world_size
+    if min(mesh.dp, mesh.shard, mesh.tp, mesh.pp, mesh.cp, mesh.ep) < 1:
+        yield "a dimension of the mesh is smaller than 1", "[mesh]"
+    if mesh.coordinates and len(mesh.coordinates) != ranks:
+        yield (
+            f"the mesh has coordinates of {len(mesh.coordinates)} ranks and there are {ranks}",
+            "coordinates",
+        )
+    if manifest.has_steps and manifest.model and len(manifest.model.parameters_per_rank) != ranks:
+        yield f"'parameters_per_rank' does not name each of {ranks} ranks", "parameters_per_rank"
 
 
 def to_toml(manifest: Manifest) -> dict[str, Any]:
@@ -334,9 +350,7 @@ def _build(cls: type[Any], data: Any, path: Path, text: str, where: str) -> Any:
         if name in data:
             values[name] = _convert(hints[name], data[name], path, text, at)
         elif f.default is NO_DEFAULT and f.default_factory is NO_DEFAULT:
-            raise UserError(
-                f"the key '{at}' is missing", path=path, remedy="Restore the file as the recorder wrote it."
-            )
+            raise UserError(f"the key '{at}' is missing", path=path, remedy=_RESTORE)
     return cls(**values)
 
 
@@ -356,6 +370,13 @@ def _convert(hint: Any, value: Any, path: Path, text: str, where: str) -> Any:
         return _build(hint, value, path, text, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(
+            f"'{where}' must be a finite number",
+            path=path,
+            line=line_of(text, where.split(".")[-1]),
+            remedy=_RESTORE,
+        )
     if isinstance(hint, type) and type(value) is hint:
         return value
     wanted = getattr(hint, "__name__", str(hint))
@@ -363,5 +384,5 @@ def _convert(hint: Any, value: Any, path: Path, text: str, where: str) -> Any:
         f"'{where}' must be of type {wanted}, not {type(value).__name__}",
         path=path,
         line=line_of(text, where.split(".")[-1]),
-        remedy="Restore the file as the recorder wrote it.",
+        remedy=_RESTORE,
     )

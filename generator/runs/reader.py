@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from generator.errors import UserError, did_you_mean, line_of
 from generator.runs.chrome import read_rank
 from generator.runs.manifest import FILE_NAME, RankFile, read_manifest
 from generator.runs.run import RankTrace, Run
+from generator.texts import read_bytes, read_text
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def read_run(folder: Path) -> Run:
 
 def _read_rank_file(folder: Path, entry: RankFile, manifest_path: Path) -> RankTrace:
     path = folder / entry.file
-    line = line_of(manifest_path.read_text(encoding="utf-8"), f'"{entry.file}"')
+    line = line_of(read_text(manifest_path), f'"{entry.file}"')
     if Path(entry.file).name != entry.file:
         raise UserError(
             f"the rank file '{entry.file}' lies outside the run's folder",
@@ -51,17 +53,14 @@ def _read_rank_file(folder: Path, entry: RankFile, manifest_path: Path) -> RankT
             line=line,
             remedy="Name a file in the folder.",
         )
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         raise UserError(
             f"the rank file '{entry.file}' is missing",
             path=manifest_path,
             line=line,
             remedy="Restore it, or record the run again.",
-        ) from None
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", path=path, remedy="Check the file.") from None
+        )
+    data = read_bytes(path)
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         # A damaged file often says more precisely what is wrong with it than its hash does.
         read_rank(path, entry.rank, data)

@@ -64,7 +64,7 @@ DAMAGE: list[tuple[str, Callable[[Path], None], str]] = [
     (
         "a time is a text",
         lambda f: replace_rank(f, packed([{"ph": "X", "ts": "soon", "dur": 1, "args": {}}])),
-        "a value of the wrong type",
+        "a value of the wrong type or size",
     ),
     (
         "a rank is a text",
@@ -102,7 +102,93 @@ DAMAGE: list[tuple[str, Callable[[Path], None], str]] = [
         lambda f: edit(f, "rank-001.json.gz", "../two/rank-001.json.gz"),
         "outside the run's folder",
     ),
+    (
+        "a folder in a rank file's place",
+        lambda f: ((f / "rank-001.json.gz").unlink(), (f / "rank-001.json.gz").mkdir()),
+        "rank-001.json.gz: cannot be read: Is a directory",
+    ),
+    (
+        "a link to itself in a rank file's place",
+        lambda f: (
+            (f / "rank-001.json.gz").unlink(),
+            (f / "rank-001.json.gz").symlink_to("rank-001.json.gz"),
+        ),
+        "rank-001.json.gz: cannot be read: Too many levels",
+    ),
+    (
+        "a folder in the manifest's place",
+        lambda f: ((f / "run.toml").unlink(), (f / "run.toml").mkdir()),
+        "run.toml: cannot be read: Is a directory",
+    ),
+    (
+        "the manifest is not UTF-8",
+        lambda f: (f / "run.toml").write_bytes(b"schema = 1\nid = '\xe9'\n"),
+        "run.toml:2: not UTF-8",
+    ),
+    (
+        "a name with a NUL",
+        lambda f: edit(f, "rank-001.json.gz", "a\\u0000b"),
+        r"run.toml:\d+: an invisible control character \(U\+0000\)",
+    ),
+    (
+        "a text that turns the reading direction",
+        lambda f: edit(f, 'title = "A run"', 'title = "A \u202erun"'),
+        r"run.toml:\d+: an invisible control character \(U\+202E\)",
+    ),
+    (
+        "a loss that is no number",
+        lambda f: edit(f, "loss = 1.0", "loss = nan"),
+        r"run.toml:\d+: 'steps.loss' must be a finite number",
+    ),
+    (
+        "a kind is unknown",
+        lambda f: edit(f, '"training"', '"banana"'),
+        r"run.toml:\d+: unknown kind 'banana'",
+    ),
+    (
+        "a step occurs twice",
+        lambda f: edit(f, "index = 0,", "index = 0}, {index = 0,"),
+        "a step occurs twice",
+    ),
+    (
+        "a rank file occurs twice",
+        lambda f: edit(f, "rank-001.json.gz", "rank-000.json.gz"),
+        "a rank file occurs twice",
+    ),
+    (
+        "a run is its own partner",
+        lambda f: edit(f, 'kind = "', 'partner = "two"\nkind = "'),
+        "its own partner",
+    ),
 ]
+
+#: What an event may not say; the others of its file are sound.
+EVENTS: list[tuple[str, dict[str, object], str]] = [
+    ("a name is a number", {"name": 7}, "wrong type"),
+    ("args are a list", {"args": [1]}, "wrong type"),
+    ("a time is missing", {"ts": None}, "wrong type"),
+    ("a time does not fit", {"ts": 1e300}, "a ts that does not fit 64 bits"),
+    ("a duration is negative", {"dur": -5}, "a negative dur"),
+    ("a thread's time is negative", {"args": {"cpu_dur": -5}}, "a negative cpu_dur"),
+    ("a size is negative", {"args": {"bytes": -7}}, "a negative number of bytes"),
+    ("an operation is a number", {"args": {"op": 5}}, "5 where a text is needed"),
+    ("ranks are a text", {"args": {"group": "g", "ranks": "all"}}, "not a list of whole numbers"),
+    ("a counter without values", {"ph": "C", "name": "memory", "args": None}, "wrong type"),
+]
+
+
+@pytest.mark.parametrize(("event", "message"), [e[1:] for e in EVENTS], ids=[e[0] for e in EVENTS])
+def test_an_event_that_cannot_be_is_refused_in_one_line(
+    folder: Path, event: dict[str, object], message: str
+) -> None:
+    root = orjson.loads(gzip.decompress((folder / "rank-001.json.gz").read_bytes()))
+    whole = {"ph": "X", "name": "x", "ts": 1.0, "dur": 1.0, "args": {}}
+    root["traceEvents"].append(whole | event)
+    replace_rank(folder, packed(root))
+    with pytest.raises(UserError, match=message) as caught:
+        read_run(folder)
+    assert str(caught.value).count("rank-001.json.gz: ") == 1
+    assert caught.value.remedy
 
 
 @pytest.mark.parametrize(("damage", "message"), [d[1:] for d in DAMAGE], ids=[d[0] for d in DAMAGE])

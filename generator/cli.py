@@ -83,9 +83,19 @@ def main(ctx: click.Context, folder: Path) -> None:
 @main.command()
 @click.argument("runs", nargs=-1)
 @click.option("--list", "show", is_flag=True, help="List what can be recorded, and record nothing.")
+@click.option("--all", "everything", is_flag=True, help="Record all runs, in the order of the course.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Leave out what is there whole, with the settings, link and PyTorch it would be recorded with "
+    "now. Whether the code of its scheme has changed is not looked at.",
+)
 @pass_started
-def record(started: Started, runs: tuple[str, ...], show: bool) -> None:
-    """Record RUNS anew, each into measured_runs/<id>. Needs PyTorch."""
+def record(started: Started, runs: tuple[str, ...], show: bool, everything: bool, resume: bool) -> None:
+    """Record RUNS anew, each into measured_runs/<id>. Needs PyTorch.
+
+    Each run appears in its folder when it is complete. After a failure, go on with --resume.
+    """
     try:
         from generator import recorder
     except ModuleNotFoundError as error:
@@ -93,19 +103,39 @@ def record(started: Started, runs: tuple[str, ...], show: bool) -> None:
     if show:
         _table([(name, spec.title) for name, spec in recorder.RUNS.items()])
         return
-    if not runs:
-        raise click.UsageError("Name the runs to record, or list them with --list.")
+    if bool(runs) == everything:
+        raise click.UsageError("Name the runs to record, or say --all; --list shows what there is.")
     for name in runs:
         if name not in recorder.RUNS:
             raise UserError(f"no run '{name}' can be recorded", remedy=did_you_mean(name, recorder.RUNS))
     book = started.book()
-    command = shlex.join(["shardbook", "record", *runs])
+    command = shlex.join(["shardbook", "record", *(["--all"] if everything else runs)])
+    wanted = tuple(recorder.RUNS) if everything else runs
     try:
-        recorder.record(runs, book.runs, commit=_commit(book.root), command=command)
+        done = recorder.record(wanted, book.runs, resume=resume, commit=_commit(book.root), command=command)
     except ModuleNotFoundError as error:
         _blame_torch(error)
-    for name in runs:
+    for name in done:
         click.echo(f"Recorded {shown(book.runs / name)}")
+    if resume and len(done) < len(wanted):
+        click.echo(f"{len(wanted) - len(done)} of {len(wanted)} were there already.")
+
+
+@main.command()
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@pass_started
+def verify(started: Started, folder: Path | None) -> None:
+    """Check the recorded runs in FOLDER, the book's own when left out.
+
+    For each: its files are whole, every call is matched on all its ranks, its losses are those of its
+    partner, and replaying it as recorded takes the time it took.
+    """
+    from generator.timeline.validation import verify as verify_runs
+
+    verified = verify_runs(folder or started.book().runs)
+    _table([("run", "ranks", "matched", "loss differs by", "replay error", ""), *verified.rows()])
+    if verified.problems:
+        raise Problems(verified.problems)
 
 
 @main.command()

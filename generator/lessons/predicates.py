@@ -129,8 +129,7 @@ def _span_labels(
 ) -> dict[str, Label]:
     named = Activity(activity)
     labels: dict[str, Label] = _call_labels(timeline.calls[call]) if call >= 0 else {}
-    labels |= {
-        "activity": named.name.lower(), "layer": layer, "microbatch": microbatch, "chunk": chunk}
+    labels |= {"activity": named.name.lower(), "layer": layer, "microbatch": microbatch, "chunk": chunk}
     if named in COMPUTATION:
         labels["phase"] = named.name.lower()
     return labels

@@ -94,11 +94,14 @@ def measure(
     """Measure all cases with one process a rank; raises UserError where a rank fails or hangs."""
     listed = cases(spec.world_size, spec.rate_mbit, spec.ranks_per_node)
     seen: list[list[Timing | None]] = launch(
-        partial(_rank, listed, links, folder, spec.world_size), spec.world_size, len(listed),
-        what=spec.id, progress=progress, stall_s=stall_s)
-    return tuple(
-        _row(case, timings)
-        for case, timings in zip(listed, zip(*seen, strict=True), strict=True))
+        partial(_rank, listed, links, folder, spec.world_size),
+        spec.world_size,
+        len(listed),
+        what=spec.id,
+        progress=progress,
+        stall_s=stall_s,
+    )
+    return tuple(_row(case, timings) for case, timings in zip(listed, zip(*seen, strict=True), strict=True))
 
 
 def _row(case: Case, by_rank: Sequence[Timing | None]) -> LinkRow:
@@ -113,17 +116,25 @@ def _row(case: Case, by_rank: Sequence[Timing | None]) -> LinkRow:
     # A send's bytes are the sender's; its receiver only acknowledges.
     sent = timings[0].sent_bytes if case.op == "send" else statistics.fmean(t.sent_bytes for t in timings)
     return LinkRow(
-        case.op, case.members, case.bytes, round(median), round(low), round(high), len(durations),
-        max(0, round(sent)), case.nodes)
+        case.op,
+        case.members,
+        case.bytes,
+        round(median),
+        round(low),
+        round(high),
+        len(durations),
+        max(0, round(sent)),
+        case.nodes,
+    )
 
 
-def _rank(
-    listed: list[Case], links: Links, folder: Path, world_size: int, desk: Desk
-) -> list[Timing | None]:
+def _rank(listed: list[Case], links: Links, folder: Path, world_size: int, desk: Desk) -> list[Timing | None]:
     """One rank's part; None for the cases that it is no member of."""
     join_group(links, folder, desk.rank, world_size)
-    groups = {ranks: dist.new_group(list(ranks)) for ranks in sorted(
-        {team for case in listed for team in (*case.teams, case.together)})}
+    groups = {
+        ranks: dist.new_group(list(ranks))
+        for ranks in sorted({team for case in listed for team in (*case.teams, case.together)})
+    }
     everyone = dist.group.WORLD
     result: list[Timing | None] = []
     for number, case in enumerate(listed):
@@ -165,9 +176,7 @@ def _sent_by(action: Callable[[], None], repeats: int, group: dist.ProcessGroup)
     return (sent_bytes() - before) / repeats
 
 
-def _call(
-    case: Case, team: tuple[int, ...], group: dist.ProcessGroup, rank: int
-) -> Callable[[], None]:
+def _call(case: Case, team: tuple[int, ...], group: dist.ProcessGroup, rank: int) -> Callable[[], None]:
     """The operation on buffers of its own; returns when this rank's part is complete."""
     # Zeros, which stay what they are when they are summed again and again.
     full = torch.zeros(case.bytes // _ELEMENT_BYTES)
@@ -181,6 +190,7 @@ def _call(
         "all_to_all": lambda: dist.all_to_all_single(other, full, group=group),
         "broadcast": lambda: dist.broadcast(full, src=first, group=group),
         "send": lambda: (
-            dist.send(full, second, group=group) if rank == first else dist.recv(full, first, group=group)),
+            dist.send(full, second, group=group) if rank == first else dist.recv(full, first, group=group)
+        ),
     }
     return calls[case.op]

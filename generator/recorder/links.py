@@ -69,9 +69,7 @@ def sent_bytes() -> int:
 
 
 @contextmanager
-def links(
-    ranks: int, rate_mbit: int, calibration: str = "", *, ranks_per_node: int = 1
-) -> Iterator[Links]:
+def links(ranks: int, rate_mbit: int, calibration: str = "", *, ranks_per_node: int = 1) -> Iterator[Links]:
     """The network for some ranks, taken down on leaving, whatever happens. No rate: loopback.
 
     Ranks of one node, `ranks_per_node` following each other, share a namespace and its interface: among
@@ -166,6 +164,7 @@ def _remove(names: Iterator[str]) -> None:
 
 def _remove_abandoned() -> None:
     """Remove what a recorder left behind that was killed outright and could not."""
+
     def abandoned(name: str) -> bool:
         prefix, _, rest = name.partition("-")
         pid = rest.partition("-")[0]

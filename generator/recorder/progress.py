@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import TextIO
 
 #: Without a terminal, so many lines a piece of work.
@@ -16,10 +17,18 @@ class Progress:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._what, self._units, self._done, self._begin_s = "", 0, -1, 0.0
+        #: What each piece of work is expected to take, if there are several; and what is done of it.
+        self._expected: dict[str, float] = {}
+        self._past, self._all_begin_s = 0.0, 0.0
 
     @property
     def _out(self) -> TextIO:
         return self._stream if self._stream is not None else sys.stderr
+
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Say what pieces of work are to come and about how long each takes; only their ratio matters."""
+        self._expected = dict(seconds)
+        self._past, self._all_begin_s = 0.0, time.monotonic()
 
     def start(self, what: str, units: int) -> None:
         """Begin a piece of work of so many units."""
@@ -33,7 +42,7 @@ class Progress:
         before, self._done = self._done, done
         elapsed_s = time.monotonic() - self._begin_s
         left = f", {elapsed_s / done * (self._units - done):.0f} s left" if done else ""
-        text = f"{self._what}: {done} of {self._units}{left}"
+        text = f"{self._what}: {done} of {self._units}{left}{self._of_all()}"
         if self._out.isatty():
             self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
@@ -42,6 +51,7 @@ class Progress:
 
     def stop(self) -> None:
         """Leave the line."""
+        self._past += self._expected.get(self._what, 0.0)
         if self._out.isatty():
             self._out.write("\r\x1b[K")
             self._out.flush()
@@ -50,3 +60,16 @@ class Progress:
         """One line that stays."""
         self._out.write(f"{text}\n")
         self._out.flush()
+
+    def _of_all(self) -> str:
+        """Which of several pieces of work this is, and the time left for all of them."""
+        if len(self._expected) < 2 or self._what not in self._expected:
+            return ""
+        number = list(self._expected).index(self._what) + 1
+        past = self._past + self._expected[self._what] * self._done / self._units
+        text = f" (run {number} of {len(self._expected)}"
+        if past > 0:
+            elapsed_s = time.monotonic() - self._all_begin_s
+            left_s = elapsed_s / past * (sum(self._expected.values()) - past)
+            text += f", about {left_s / 60:.0f} min left for all"
+        return f"{text})"

@@ -21,6 +21,7 @@ from generator.recorder.catalog import RUNS
 from generator.recorder.launch import launch, terminate_as_interrupt
 from generator.recorder.links import links
 from generator.recorder.progress import Progress
+from generator.recorder.resume import is_recorded
 from generator.recorder.spec import LEARNING_RATE, SEED, STEPS, WARMUP_STEPS, RunSpec
 from generator.runs.manifest import (
     FILE_NAME,
@@ -42,15 +43,24 @@ if TYPE_CHECKING:
 
 
 def record(
-    ids: Iterable[str], out: Path, *, commit: str = "", command: str = "", progress: Progress | None = None
-) -> None:
+    ids: Iterable[str], out: Path, *, resume: bool = False, commit: str = "", command: str = "",
+    progress: Progress | None = None,
+) -> tuple[str, ...]:
     """Record runs by id into folders of their names below `out`, each replacing what was there.
 
-    Raises UserError where a rank fails or hangs, and ModuleNotFoundError without PyTorch.
+    `resume` leaves out those that are there as they would be recorded now (see resume.is_recorded).
+    Returns what was recorded. Raises UserError where a rank fails or hangs, and ModuleNotFoundError
+    without PyTorch.
     """
+    prepare_process()
     shown = progress or Progress()
-    for name in ids:
-        record_spec(RUNS[name], out, commit=commit, command=command, progress=shown)
+    wanted = [RUNS[name] for name in dict.fromkeys(ids)]
+    if resume:
+        wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec, "", ""), out / spec.id)]
+    shown.expect({spec.id: spec.expected_s for spec in wanted})
+    for spec in wanted:
+        record_spec(spec, out, commit=commit, command=command, progress=shown)
+    return tuple(spec.id for spec in wanted)
 
 
 def record_spec(

@@ -57,6 +57,11 @@ class RunSpec:
         return self.ranks or math.prod(self.mesh.values())
 
     @property
+    def expected_s(self) -> float:
+        """About how long recording takes on two cores, for estimates of the time left."""
+        return 80.0 if self.kind == "calibration" else 4.0 + 3.5 * self.world_size
+
+    @property
     def source(self) -> str:
         """The scheme's file, relative to the project."""
         return self.module.replace(".", "/") + ".py"

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from generator.errors import UserError
+from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
+from generator.runs.reader import read_run, run_ids
 from generator.runs.run import Run
 from generator.timeline.collectives import Verdict, match_step
 from generator.timeline.reconstruct import graph_of, step_wall_ns
 from generator.timeline.replay import recorded_durations, replay
+
+#: What `verify` lets pass: relative differences of losses, and of a replayed step's duration, for each
+#: run and in the median of runs.
+LOSS_TOLERANCE = 1e-6
+REPLAY_TOLERANCE = 0.05
+REPLAY_MEDIAN_TOLERANCE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ class Validation:
         return (max(self.step_ns) - min(self.step_ns)) / statistics.median(self.step_ns)
 
 
-def validate(run: Run, partner: Run | None = None) -> Validation:
+def validate(run: Run, partner: Run | Manifest | None = None) -> Validation:
     """Check a training run against itself and against the partner it shares its losses with."""
     errors, alone = [], []
     walls = tuple(step_wall_ns(run, step) for step in run.manifest.timed_steps)
@@ -71,7 +82,115 @@ def validate(run: Run, partner: Run | None = None) -> Validation:
     )
 
 
-def loss_difference(run: Run, partner: Run) -> float:
+def loss_difference(run: Run, partner: Run | Manifest) -> float:
     """Largest relative difference of losses, step by step, over the steps that both have."""
-    pairs = zip(run.manifest.steps, partner.manifest.steps, strict=False)
+    steps = partner.steps if isinstance(partner, Manifest) else partner.manifest.steps
+    pairs = zip(run.manifest.steps, steps, strict=False)
     return max(abs(a.loss / b.loss - 1) for a, b in pairs)
+
+
+# ---- all runs of a folder
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRun:
+    """What was checked of one run; None where it does not apply (a calibration trains nothing)."""
+
+    run: str
+    ranks: int
+    validation: Validation | None
+    problems: tuple[UserError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was checked of a folder of runs."""
+
+    runs: tuple[VerifiedRun, ...]
+    #: All of the runs', and those of the folder as a whole.
+    problems: tuple[UserError, ...]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A table: run, ranks, calls matched, loss difference, replay error, verdict."""
+        return [_row(r) for r in self.runs]
+
+
+def verify(folder: Path) -> Verified:
+    """Check every run of a folder: files, matching, losses, replay. What is wrong is in the result."""
+    found: list[VerifiedRun] = []
+    ids = run_ids(folder)
+    losses = {name: manifest for name in ids if (manifest := _manifest(folder / name))}
+    for name in ids:
+        try:
+            run = read_run(folder / name)
+            found.append(_verify_run(run, losses))
+        except UserError as error:
+            found.append(VerifiedRun(name, 0, None, (error,)))
+    problems = [p for r in found for p in r.problems]
+    errors = [abs(r.validation.median_replay_error) for r in found if r.validation]
+    if errors and statistics.median(errors) > REPLAY_MEDIAN_TOLERANCE:
+        problems.append(
+            UserError(
+                f"replay is off by {statistics.median(errors):.1%} in the median of runs, more than "
+                f"{REPLAY_MEDIAN_TOLERANCE:.0%}",
+                path=folder,
+                remedy="Record them on a quieter machine.",
+            )
+        )
+    if not ids:
+        problems.append(
+            UserError("there are no runs", path=folder, remedy="Record some with 'shardbook record'.")
+        )
+    return Verified(tuple(found), tuple(problems))
+
+
+def _manifest(folder: Path) -> Manifest | None:
+    try:
+        return read_manifest(folder / FILE_NAME)
+    except UserError:
+        return None
+
+
+def _verify_run(run: Run, known: Mapping[str, Manifest]) -> VerifiedRun:
+    manifest, path = run.manifest, run.folder / FILE_NAME
+    problems: list[UserError] = []
+
+    def problem(what: str, remedy: str = "Record it again.") -> None:
+        problems.append(UserError(what, path=path, remedy=remedy))
+
+    if not manifest.timed_steps:
+        if not manifest.table:
+            problem("it has neither steps nor a table")
+        return VerifiedRun(run.id, len(run.ranks), None, tuple(problems))
+    calibration = manifest.link.calibration
+    if calibration and calibration not in known:
+        problem(f"its calibration '{calibration}' is not there", f"Record '{calibration}'.")
+    partner = known.get(manifest.partner)
+    if manifest.partner and partner is None:
+        problem(f"its partner '{manifest.partner}' is not there", f"Record '{manifest.partner}'.")
+    checked = validate(run, partner)
+    for verdict, count in checked.verdicts.items():
+        if verdict is not Verdict.MATCHED:
+            problem(f"{count} of {checked.calls} calls are not matched: {verdict.value}")
+    if checked.loss_difference is not None and not checked.loss_difference <= LOSS_TOLERANCE:
+        problem(
+            f"its losses differ from those of '{manifest.partner}' by up to "
+            f"{checked.loss_difference:.1e}, more than {LOSS_TOLERANCE:.0e}",
+            "Its scheme does other work; mend it and record it again.",
+        )
+    if abs(checked.median_replay_error) > REPLAY_TOLERANCE:
+        problem(
+            f"replayed as recorded its step is off by {checked.median_replay_error:+.1%}, more "
+            f"than {REPLAY_TOLERANCE:.0%}"
+        )
+    return VerifiedRun(run.id, len(run.ranks), checked, tuple(problems))
+
+
+def _row(verified: VerifiedRun) -> tuple[str, ...]:
+    ok = "failed" if verified.problems else "ok"
+    checked, ranks = verified.validation, str(verified.ranks or "")
+    if checked is None:
+        return (verified.run, ranks, "", "", "", ok)
+    matched = f"{checked.matched} of {checked.calls}" if checked.calls else "no calls"
+    loss = "" if checked.loss_difference is None else f"{checked.loss_difference:.1e}"
+    return (verified.run, ranks, matched, loss, f"{checked.median_replay_error:+.2%}", ok)

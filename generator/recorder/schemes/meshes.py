@@ -35,6 +35,7 @@ def cut_and_shard(model: GPT, mesh: DeviceMesh, *, reshard: bool) -> None:
 
 def make_optimizer(model: GPT, learning_rate: float) -> AdamW:
     """AdamW over groups of parameters: one fused update cannot mix those of different meshes."""
+
     def mesh_of(parameter: nn.Parameter) -> int:
         return int(parameter.device_mesh.ndim)
 
@@ -79,8 +80,7 @@ class ShardedTensorParallelPipeline:
         self.model = build_model(context.shape, context.seed, begin, begin + per_stage)
         cut_and_shard(self.model, mesh, reshard=context.options.reshard_after_forward)
         self.first, self.last = number == 0, number == stages - 1
-        stage = PipelineStage(
-            self.model, number, stages, torch.device("cpu"), group=mesh.get_group("pp"))
+        stage = PipelineStage(self.model, number, stages, torch.device("cpu"), group=mesh.get_group("pp"))
         assert context.schedule is not None
         self.schedule = Schedule1F1B(stage, context.schedule.microbatches, loss_fn=loss_of)
         self.modules: list[nn.Module] = [self.model]

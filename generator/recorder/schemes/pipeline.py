@@ -32,7 +32,8 @@ class Pipeline:
         stage = PipelineStage(self.model, context.rank, context.world_size, torch.device("cpu"))
         assert context.schedule is not None
         self.schedule = SCHEDULES[context.schedule.name](
-            stage, context.schedule.microbatches, loss_fn=loss_of)
+            stage, context.schedule.microbatches, loss_fn=loss_of
+        )
         self.modules: list[nn.Module] = [self.model]
         self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
 

@@ -62,6 +62,8 @@ class CallProbe:
         self._works: dict[int, tuple[int, str, Work]] = {}
         #: Results of functional collectives not waited for yet, by the address of their data.
         self._results: dict[int, tuple[int, str]] = {}
+        #: The functional collective that is being issued, and its input, until its first wait.
+        self._issuing: tuple[Span, Tensor] | None = None
 
     def attach(self) -> None:
         """Replace the functions, for the rest of the process."""
@@ -94,6 +96,8 @@ class CallProbe:
             work: Work = original(group, *values, **named)
             if span is not None:
                 span.arguments.update(_payload(values[:2]))
+                if op == "all_to_all":
+                    span.arguments.update(_uneven(dist.get_rank(group), *values[:4]))
                 self.log.communicate(values[:2])
                 self._started(span, work)
                 self.log.end(span)
@@ -166,8 +170,10 @@ class CallProbe:
                 return untold
             group = _group_of(values, named)
             span = self._begin_collective(op, operator, group.group_name, _ranks(group))
+            self._issuing = None if span is None else (span, tensor)
             result: Tensor = original(tensor, *values, **named)
-            if span is not None:
+            if self._issuing is not None and span is not None:
+                self._issuing = None
                 elements = result.elem if isinstance(result, functional.AsyncCollectiveTensor) else result
                 span.arguments.update(_payload([elements, tensor]))
                 self.log.communicate([elements, tensor])
@@ -181,6 +187,15 @@ class CallProbe:
         original: Callable[[Tensor], Tensor] = functional.wait_tensor
 
         def wait_tensor(tensor: Tensor) -> Tensor:
+            if self._issuing is not None:
+                # A gather along another dimension than the first waits before it returns.
+                span, given = self._issuing
+                self._issuing = None
+                span.arguments.update(_payload([tensor, given]))
+                self.log.communicate([tensor, given])
+                self.log.end(span)
+                with self._waiting(span.arguments["call"], span.arguments["op"]):
+                    return original(tensor)
             known = self._results.pop(tensor.data_ptr(), None)
             if known is None:
                 return original(tensor)
@@ -234,6 +249,20 @@ def _payload(tensors: Any) -> dict[str, Any]:
     first = next((t for t in _flat(tensors)), None)
     dtype = str(first.dtype).removeprefix("torch.") if first is not None else ""
     return {"dtype": dtype, "bytes": max(sizes, default=0)}
+
+
+def _uneven(
+    rank: int, received: Any, given: Any, out_splits: Any = (), in_splits: Any = (), *_: Any
+) -> dict[str, Any]:
+    """Of an all-to-all with uneven parts: rows from and to each member, and bytes to the others.
+
+    Rows are of the tensors' first dimension, and `rank` is the own one in the group.
+    """
+    if not (isinstance(out_splits, list) and isinstance(in_splits, list) and (out_splits or in_splits)):
+        return {}
+    row_bytes = given.element_size() * given.shape[1:].numel()
+    sent = row_bytes * (sum(in_splits) - in_splits[rank])
+    return {"out_splits": out_splits, "in_splits": in_splits, "sent": sent}
 
 
 def _flat(value: Any) -> list[Tensor]:

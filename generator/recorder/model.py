@@ -7,6 +7,7 @@ split each by heads without reordering weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,12 @@ class Embedding(nn.Module):
         return vectors + positions
 
 
+def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each token's mix of the values of the tokens up to it; all [batch, heads, tokens, head size]."""
+    mixed: Tensor = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return mixed
+
+
 class Attention(nn.Module):
     """Causal self-attention over the heads whose weights are here."""
 
@@ -53,12 +60,13 @@ class Attention(nn.Module):
         self.wk = nn.Linear(shape.d_model, shape.d_model, bias=False)
         self.wv = nn.Linear(shape.d_model, shape.d_model, bias=False)
         self.wo = nn.Linear(shape.d_model, shape.d_model, bias=False)
+        #: How queries meet keys and values; other where a rank has only a part of the sequence.
+        self.mix: Callable[[Tensor, Tensor, Tensor], Tensor] = causal_attention
 
     def forward(self, x: Tensor) -> Tensor:
         # The number of heads is not stated: under tensor parallelism a rank has only some of them.
         q, k, v = (self._by_head(w(x)) for w in (self.wq, self.wk, self.wv))
-        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        out: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
+        out: Tensor = self.wo(self.mix(q, k, v).transpose(1, 2).flatten(2))
         return out
 
     def _by_head(self, x: Tensor) -> Tensor:
@@ -109,15 +117,18 @@ class Head(nn.Module):
 
 
 class GPT(nn.Module):
-    """The layers `first` to `last` (exclusive); the embedding goes with layer 0, the head with the last."""
+    """The layers `first` to `last` (exclusive); the embedding goes with layer 0, the head with the last.
 
-    def __init__(self, shape: Shape, first: int = 0, last: int | None = None) -> None:
+    With `head=False` the last layer is here and the head is elsewhere.
+    """
+
+    def __init__(self, shape: Shape, first: int = 0, last: int | None = None, *, head: bool = True) -> None:
         super().__init__()
         last = shape.layers if last is None else last
         self.embedding = Embedding(shape) if first == 0 else None
         # Keyed by the layer's number in the whole model, so that a slice has the names of the whole.
         self.blocks = nn.ModuleDict({str(i): Block(shape) for i in range(first, last)})
-        self.head = Head(shape) if last == shape.layers else None
+        self.head = Head(shape) if head and last == shape.layers else None
 
     def forward(self, x: Tensor) -> Tensor:
         if self.embedding is not None:
@@ -129,7 +140,9 @@ class GPT(nn.Module):
         return x
 
 
-def build_model(shape: Shape, seed: int, first: int = 0, last: int | None = None) -> GPT:
+def build_model(
+    shape: Shape, seed: int, first: int = 0, last: int | None = None, *, head: bool = True
+) -> GPT:
     """The seeded model, or the slice of its layers [first, last).
 
     The *whole* model is always initialised, and a slice takes its part: slices that were seeded by
@@ -137,9 +150,9 @@ def build_model(shape: Shape, seed: int, first: int = 0, last: int | None = None
     """
     torch.manual_seed(seed)
     whole = GPT(shape)
-    if first == 0 and last in (None, shape.layers):
+    if first == 0 and last in (None, shape.layers) and head:
         return whole
-    part = GPT(shape, first, last)
+    part = GPT(shape, first, last, head=head)
     state: dict[str, Any] = whole.state_dict()
     part.load_state_dict({name: state[name] for name in part.state_dict()})
     return part

@@ -137,12 +137,15 @@ def _training(manifest: Manifest, shape: Shape, outcomes: list[Outcome]) -> Mani
     """What was trained."""
     from generator.recorder import data
     from generator.recorder.model import count_parameters
+    from generator.recorder.moe import count_moe_parameters
 
+    experts = manifest.options.experts
+    parameters = count_moe_parameters(shape, experts) if experts else count_parameters(shape)
     return replace(
         manifest,
         model=Model(
             shape.d_model, shape.layers, shape.heads, shape.vocabulary,
-            count_parameters(shape),
+            parameters,
             tuple(o.parameters for o in outcomes)),
         batch=Batch(shape.sequences, shape.tokens, data.TEXT.name, data.text_sha256(), SEED),
         optimizer=Optimizer("AdamW", LEARNING_RATE),

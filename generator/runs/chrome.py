@@ -14,7 +14,10 @@ phase     user_annotation  ``phase``: forward, backward, backward_input, backwar
 layer     user_annotation  ``module``: embedding, block or head; ``layer`` for a block; ``phase``
 issue     cpu_op           torch's operator name; ``call`` (unique in the file), ``op``, ``group``,
                            ``ranks``, ``seq``, ``dtype``, ``bytes`` (payload: the full tensor); for
-                           send and recv also ``src``, ``dst``, ``tag``
+                           send and recv also ``src``, ``dst``, ``tag``; for an all-to-all with
+                           uneven parts also ``out_splits``, ``in_splits`` (rows from and to each
+                           member) and ``sent`` (bytes to the others), and ``bytes`` is the larger
+                           of what this rank sends and gets, its own part included
 transfer  gloo             ``gloo:<op>`` on tid 1, ``call``; its end is the call's completion here
 wait      user_annotation  ``wait``, ``call``: the thread stands in Work.wait
 memory    ph "C"           bytes by category, only in the detail step
@@ -40,11 +43,11 @@ from generator.runs.run import I32, I64, MEMORY_CATEGORIES, MISSING, Kind, Memor
 Event = dict[str, Any]
 
 _RECORD_AGAIN = "Restore the file from where it came, or record the run again."
+#: So that differences of times fit 64 bits.
+_LARGEST_US = 2.0**61 / 1000
 _INT_COLUMNS = ("step", "layer", "microbatch", "chunk", "call", "seq", "src", "dst", "tag")
 _TEXT_COLUMNS = ("phase", "op", "group", "dtype")
 
-#: So that differences of times fit 64 bits.
-_LARGEST_US = 2.0**61 / 1000
 
 def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
     """Read one rank file into columns. `data` is its content where the caller already has it.
@@ -128,6 +131,7 @@ def _columns(
         cpu_start_ns=_ns(args, "cpu_ts"),
         cpu_dur_ns=_ns(args, "cpu_dur"),
         bytes=_sizes([a.get("bytes", MISSING) for a in args]),
+        sent=_sizes([a.get("sent", MISSING) for a in args]),
         memory=memory,
         strings=tuple(strings.values),
         groups=groups,
@@ -147,10 +151,6 @@ def _step_number(event: Event) -> int:
     return int(digits) if digits.isdigit() else MISSING
 
 
-def _ns(items: Sequence[Event], key: str) -> I64:
-    """A column of microseconds as whole ns. Relative to a base, float64 holds them exactly."""
-    raw = np.array([i.get(key, np.nan) for i in items], np.float64)
-    missing = ~np.isfinite(raw)
 def _ranks(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(rank) is int and rank >= 0 for rank in value):
         raise ValueError("the ranks of a group are not a list of whole numbers")
@@ -164,14 +164,18 @@ def _sizes(values: Sequence[int]) -> I64:
     return sizes
 
 
-    values: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
-    values[missing] = MISSING
-    return values
-
+def _ns(items: Sequence[Event], key: str) -> I64:
+    """A column of microseconds as whole ns. Relative to a base, float64 holds them exactly."""
+    raw = np.array([i.get(key, np.nan) for i in items], np.float64)
+    missing = ~np.isfinite(raw)
     if np.nanmax(np.abs(raw), initial=0.0) > _LARGEST_US:
         raise ValueError(f"a {key} that does not fit 64 bits")
     if key.endswith("dur") and np.nanmin(raw, initial=0.0) < 0:
         raise ValueError(f"a negative {key}")
+    values: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
+    values[missing] = MISSING
+    return values
+
 
 def _int32(values: Iterable[int]) -> I32:
     return np.array(list(values), np.int32)
@@ -201,8 +205,8 @@ class _Strings:
         if text is None:
             return MISSING
         if text not in self._known:
+            if not isinstance(text, str):
+                raise TypeError(f"{text!r} where a text is needed")
             self._known[text] = len(self.values)
             self.values.append(text)
         return self._known[text]
-            if not isinstance(text, str):
-                raise TypeError(f"{text!r} where a text is needed")

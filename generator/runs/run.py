@@ -83,6 +83,8 @@ class RankTrace:
     dtype: I32
     #: Payload: the full (gathered, unreduced) tensor, bytes.
     bytes: I64
+    #: Of an all-to-all with uneven parts: bytes that this rank sends to the others.
+    sent: I64
     src: I32
     dst: I32
     tag: I32

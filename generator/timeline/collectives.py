@@ -55,11 +55,14 @@ class Arrival:
     done_ns: int | None
     #: Whether `done_ns` was reported by the call itself (else it is the end of the wait).
     done_seen: bool
+    #: Bytes to the other members of an all-to-all with uneven parts, MISSING for any other call.
+    sent: int = MISSING
 
     @property
     def signature(self) -> tuple[str, int, str]:
-        """What must agree between members."""
-        return (_COLLECTIVE_OF.get(self.op, self.op), self.bytes, self.dtype)
+        """What must agree between members. Of uneven parts each has a size of its own."""
+        size = self.bytes if self.sent == MISSING else MISSING
+        return (_COLLECTIVE_OF.get(self.op, self.op), size, self.dtype)
 
 
 _COLLECTIVE_OF = {"recv": "send"}
@@ -81,6 +84,11 @@ class Match:
     @property
     def point_to_point(self) -> bool:
         return self.op == "send"
+
+    @property
+    def bytes(self) -> int:
+        """The payload. Where members have unlike ones, the largest: it is what the call lasts by."""
+        return max(m.bytes for m in self.members)
 
     @property
     def first_ns(self) -> int:
@@ -164,6 +172,7 @@ def _arrival(
         issue_ns=issue,
         done_ns=done[0] if done else None,
         done_seen=bool(done and done[1]),
+        sent=int(trace.sent[i]),
     )
 
 

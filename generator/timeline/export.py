@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from generator.runs.run import MEMORY_CATEGORIES
+from generator.runs.run import MEMORY_CATEGORIES, MISSING
 from generator.timeline.program import MODULES
 from generator.timeline.spans import Activity, Call, Member, MemoryCurve, RankTimeline, Spans, Timeline
 
@@ -101,6 +101,7 @@ def _call(call: Call) -> dict[str, Any]:
                 "begin_ns": m.begin_ns,
                 "end_ns": m.end_ns,
                 "row": m.row,
+                **({"sent": m.sent} if m.sent != MISSING else {}),
             }
             for m in call.members
         ],

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from generator.errors import UserError
-from generator.runs.run import MEMORY_CATEGORIES
+from generator.runs.run import MEMORY_CATEGORIES, MISSING
 from generator.timeline import intervals
 from generator.timeline.intervals import EMPTY, Intervals
-from generator.timeline.links import ring_cost
 from generator.timeline.spans import COMPUTATION, Activity, Call, RankTimeline, Timeline
+from generator.units import wire_bytes as ring_bytes
 
 Number = int | float
 #: Forward and backward, in whole or in parts: what a pipeline's schedule moves.
@@ -319,12 +319,17 @@ def wire_bytes(
     """Bytes a rank sends under the ring algorithm.
 
     Of a collective of n ranks with a payload S: all-reduce 2(n − 1)/n · S; all-gather, reduce-scatter
-    and all-to-all (n − 1)/n · S; broadcast S. A send counts on its sender. What gloo really sends
-    differs: for a reduce-scatter it sends an all-reduce's bytes.
+    and all-to-all (n − 1)/n · S; broadcast too (the mean over a chain, whose last rank sends nothing). A send counts on its sender, and an all-to-all with
+    uneven parts as what each rank sends to the others. What gloo really sends differs: for a
+    reduce-scatter it sends an all-reduce's bytes.
     """
     total = 0.0
     for call in calls_of(timeline, rank, op, phase):
-        _, share = ring_cost(call.op, len(call.ranks))
+        share = ring_bytes(call.op, 1, len(call.ranks))
+        uneven = [m.sent for m in call.members if m.sent != MISSING and rank in (None, m.rank)]
+        if uneven:
+            total += sum(uneven)
+            continue
         if call.point_to_point:
             senders = 1 if rank is None or call.ranks[0] == rank else 0
         else:

@@ -151,7 +151,7 @@ class _Piece:
 def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: int) -> Spans:
     """The computation lane of a rank: its program's nodes in order, alike neighbours joined."""
     lane = graph.lanes[[p.rank for p in graph.programs].index(program.rank)]
-    idle = (int(Activity.IDLE), MISSING, MISSING, MISSING, MISSING)
+    idle = (int(Activity.IDLE), MISSING, MISSING, MISSING, MISSING, MISSING)
     pieces: list[_Piece] = []
 
     def add(start: int, end: int, labels: _Labels, row: int) -> None:
@@ -207,7 +207,14 @@ def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
         begin = int(schedule.begin_ns[done]) if match.point_to_point else last
         begin = max(arrive[m.rank], min(begin, end))
         members.append(
-            Member(rank=m.rank, arrive_ns=arrive[m.rank], begin_ns=begin, end_ns=max(begin, end), row=m.row)
+            Member(
+                rank=m.rank,
+                arrive_ns=arrive[m.rank],
+                begin_ns=begin,
+                end_ns=max(begin, end),
+                row=m.row,
+                sent=m.sent,
+            )
         )
     order = {rank: i for i, rank in enumerate(match.expected)}
     first = match.members[0]
@@ -216,7 +223,7 @@ def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
         group=match.group,
         ranks=match.expected,
         seq=first.seq,
-        bytes=first.bytes,
+        bytes=match.bytes,
         dtype=first.dtype,
         members=tuple(sorted(members, key=lambda m: order.get(m.rank, m.rank))),
         phase=first.phase,

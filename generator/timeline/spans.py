@@ -14,6 +14,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from generator.runs.run import MISSING
+
 I8 = npt.NDArray[np.int8]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -60,10 +62,10 @@ class Spans:
     call: I32
     #: Row of the event in the rank file that begins the span.
     row: I32
-
-    def __len__(self) -> int:
     #: Model chunk: the pipeline stage that the span works on.
     chunk: I32
+
+    def __len__(self) -> int:
         return len(self.start_ns)
 
 
@@ -77,6 +79,8 @@ class Member:
     end_ns: int
     #: Row of the issuing event in the rank file.
     row: int
+    #: Bytes to the other members of an all-to-all with uneven parts, MISSING for any other call.
+    sent: int = MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Call:
     group: str
     ranks: tuple[int, ...]
     seq: int
-    #: Payload, bytes.
+    #: Payload, bytes; with uneven parts that of the member with most.
     bytes: int
     dtype: str
     members: tuple[Member, ...]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from generator.recorder.catalog import (
     baseline,
     collectives,
+    context_parallel,
     data_parallel,
+    expert_parallel,
     links,
     meshes,
     pipeline,
@@ -15,6 +17,9 @@ from generator.recorder.catalog import (
 from generator.recorder.spec import RunSpec
 
 #: Links first: a run names the calibration of its link.
-_FAMILIES = (links, baseline, collectives, data_parallel, sharded, tensor_parallel, pipeline, meshes)
+_FAMILIES = (
+    links, baseline, collectives, data_parallel, sharded, tensor_parallel, context_parallel,
+    expert_parallel, pipeline, meshes,
+)
 
 RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

@@ -14,4 +14,13 @@ SPECS = (
         mesh={"tp": 4},
         module=scheme_module("tensor_parallel"),
     ),
+    RunSpec(
+        id="tp-sp",
+        title="Tensor and sequence parallelism",
+        description="As tensor parallelism, but what lies between the cut layers (norms, residual stream) "
+        "is cut by tokens. Each all-reduce becomes an all-gather and a reduce-scatter.",
+        scheme="tp-sp",
+        mesh={"tp": 4},
+        module=scheme_module("sequence_parallel"),
+    ),
 )

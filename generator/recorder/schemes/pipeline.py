@@ -28,7 +28,9 @@ class Pipeline:
         equal = (context.shape.layers // context.world_size,) * context.world_size
         layers = context.options.layers_per_stage or equal
         begin = sum(layers[: context.rank])
-        self.model = build_model(context.shape, context.seed, begin, begin + layers[context.rank])
+        self.model = build_model(
+            context.shape, context.seed, begin, begin + layers[context.rank], head=self.last
+        )
         stage = PipelineStage(self.model, context.rank, context.world_size, torch.device("cpu"))
         assert context.schedule is not None
         self.schedule = SCHEDULES[context.schedule.name](

@@ -319,9 +319,9 @@ def wire_bytes(
     """Bytes a rank sends under the ring algorithm.
 
     Of a collective of n ranks with a payload S: all-reduce 2(n − 1)/n · S; all-gather, reduce-scatter
-    and all-to-all (n − 1)/n · S; broadcast too (the mean over a chain, whose last rank sends nothing). A send counts on its sender, and an all-to-all with
-    uneven parts as what each rank sends to the others. What gloo really sends differs: for a
-    reduce-scatter it sends an all-reduce's bytes.
+    and all-to-all (n − 1)/n · S; broadcast too, the mean over a chain whose last rank sends nothing.
+    A send counts on its sender, and an all-to-all with uneven parts as what each rank sends to the
+    others. What gloo really sends differs: for a reduce-scatter it sends an all-reduce's bytes.
     """
     total = 0.0
     for call in calls_of(timeline, rank, op, phase):

@@ -15,9 +15,6 @@ from torch import nn
 from generator.recorder.data import Batch
 from generator.recorder.schemes.base import Context
 
-#: Elements of the full tensor, fp32: 4 MiB.
-ELEMENTS = 1 << 20
-
 
 class Collectives:
     """No model and no training: a few matrix products stand for the computation between calls."""
@@ -25,12 +22,14 @@ class Collectives:
     optimizer = None
 
     def __init__(self, context: Context) -> None:
-        self.work = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(4)))
+        width = 4 * context.shape.d_model
+        self.work = nn.Sequential(*(nn.Linear(width, width, bias=False) for _ in range(4)))
         self.modules: list[nn.Module] = [self.work]
-        self.data = torch.randn(256, 1024)
-        self.full = torch.ones(ELEMENTS)
-        self.other = torch.ones(ELEMENTS)
-        self.part = torch.ones(ELEMENTS // context.world_size)
+        self.data = torch.randn(256, width)
+        # 4 MiB in fp32, at the width of the book's model.
+        self.full = torch.ones(width * width)
+        self.other = torch.ones_like(self.full)
+        self.part = self.full.chunk(context.world_size)[context.rank].clone()
 
     @torch.no_grad()
     def step(self, batch: Batch) -> None:

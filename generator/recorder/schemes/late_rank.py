@@ -14,8 +14,6 @@ from generator.recorder.data import Batch
 from generator.recorder.schemes.base import Context
 
 LATE = 2
-#: Elements of the tensor that is reduced, fp32: 1 MiB.
-ELEMENTS = 1 << 18
 
 
 class LateRank:
@@ -24,11 +22,13 @@ class LateRank:
     optimizer = None
 
     def __init__(self, context: Context) -> None:
-        self.times = 3 if context.rank == LATE % context.world_size else 1
-        self.work = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(4)))
+        width = 4 * context.shape.d_model
+        self.times = 3 if context.rank == LATE else 1
+        self.work = nn.Sequential(*(nn.Linear(width, width, bias=False) for _ in range(4)))
         self.modules: list[nn.Module] = [self.work]
-        self.data = torch.randn(256, 1024)
-        self.values = torch.ones(ELEMENTS)
+        self.data = torch.randn(256, width)
+        # 1 MiB in fp32, at the width of the book's model.
+        self.values = torch.ones(width * width // 4)
 
     @torch.no_grad()
     def step(self, batch: Batch) -> None:

@@ -1,0 +1,213 @@
+"""The committed recordings of data parallelism and its sharding, held against closed forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from generator.runs.manifest import Model
+from generator.timeline.collectives import Verdict, match_step
+from generator.timeline.metrics import METRICS
+from generator.timeline.reconstruct import reconstruct, representative_step
+from generator.timeline.spans import Activity, Timeline
+from generator.timeline.validation import loss_difference, validate
+from tests.committed import run, timeline
+
+BUCKETED = ("ddp-tiny-buckets", "ddp", "ddp-one-bucket", "ddp-accumulate", "ddp-accumulate-sync")
+SHARDED = ("zero1", "zero1-library", "zero2", "fsdp", "fsdp-no-prefetch", "hsdp")
+
+
+def model(run_id: str) -> Model:
+    found = run(run_id).manifest.model
+    assert found is not None
+    return found
+
+
+@cache
+def recorded(run_id: str) -> Timeline:
+    """Needs no calibration: counts, bytes and memory are as they were recorded."""
+    return reconstruct(run(run_id), mode="recorded")
+
+
+def ops(run_id: str) -> Counter[str]:
+    """Calls that rank 0 takes part in."""
+    return Counter(c.op for c in recorded(run_id).calls if 0 in c.ranks)
+
+
+def wire_elements(run_id: str) -> float:
+    """Elements that rank 0 sends, in units of the model's parameters."""
+    return float(METRICS["wire_bytes"](recorded(run_id), rank=0)) / 4 / model(run_id).parameters
+
+
+@pytest.mark.parametrize("run_id", [*BUCKETED, *SHARDED])
+def test_losses_agree_with_the_single_process(run_id: str) -> None:
+    assert loss_difference(run(run_id), run("single")) <= 1e-6
+
+
+@pytest.mark.parametrize("run_id", [*BUCKETED, *SHARDED])
+def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(run_id: str) -> None:
+    found = validate(run(run_id))
+    assert set(found.verdicts) == {Verdict.MATCHED}
+    assert abs(found.median_replay_error) <= 0.05
+
+
+# ---- buckets
+
+
+def buckets(run_id: str) -> int:
+    """Buckets fill from the last parameter on and close when they reach the cap."""
+    m, batch = model(run_id), run(run_id).manifest.batch
+    assert batch is not None
+    d = m.d_model
+    block = [d, d, d * d, d * d, d * d, d * d, d, d, 4 * d * d, 4 * d * d]
+    elements = [batch.tokens * d, m.vocabulary * d, *(block * m.layers), d, d, m.vocabulary * d]
+    cap = int(run(run_id).manifest.options.bucket_mib * 2**20)
+    closed, filled = 0, 0
+    for count in reversed(elements):
+        filled += 4 * count
+        if filled >= cap:
+            closed, filled = closed + 1, 0
+    return closed + (filled > 0)
+
+
+@pytest.mark.parametrize("run_id", BUCKETED)
+def test_all_reduces_are_buckets_and_times_m_without_no_sync(run_id: str) -> None:
+    options = run(run_id).manifest.options
+    times = options.accumulation if options.reduce_each else 1
+    assert ops(run_id) == {"all_reduce": times * buckets(run_id)}
+    f = 1 - 1 / run(run_id).manifest.world_size
+    assert wire_elements(run_id) == pytest.approx(times * 2 * f)
+
+
+def test_there_is_one_bucket_one_of_many_and_four_times_as_many() -> None:
+    assert buckets("ddp-one-bucket") == 1
+    assert buckets("ddp") < buckets("ddp-tiny-buckets")
+    assert ops("ddp-accumulate-sync")["all_reduce"] == 4 * ops("ddp-accumulate")["all_reduce"]
+
+
+@pytest.mark.parametrize("run_id", [b for b in BUCKETED if b != "ddp-accumulate-sync"])
+def test_the_first_step_has_one_bucket(run_id: str) -> None:
+    assert len(match_step(run(run_id), 0)) == 1
+
+
+def test_only_the_first_of_all_backwards_has_one_bucket() -> None:
+    assert len(match_step(run("ddp-accumulate-sync"), 0)) == 1 + 3 * buckets("ddp-accumulate-sync")
+
+
+def test_one_bucket_hides_nothing() -> None:
+    overlap = {b: METRICS["overlap"](timeline(b)) for b in ("ddp", "ddp-one-bucket")}
+    assert overlap["ddp-one-bucket"] < 0.02 < overlap["ddp"]
+
+
+# ---- counts and bytes of sharding
+
+
+@pytest.mark.parametrize(("run_id", "expected"), [
+    ("zero1", {"reduce_scatter": 1, "all_gather": 1}),
+    ("zero2", {"all_gather": 9, "reduce_scatter": 9}),
+    ("fsdp", {"all_gather": 17, "reduce_scatter": 9}),
+    ("fsdp-no-prefetch", {"all_gather": 17, "reduce_scatter": 9}),
+    ("hsdp", {"all_gather": 17, "reduce_scatter": 9, "all_reduce": 9}),
+])  # fmt: skip
+def test_calls_of_a_step(run_id: str, expected: dict[str, int]) -> None:
+    """With L units below the root: 2L + 1 all-gathers (L + 1 without resharding), L + 1 reduce-scatters."""
+    assert ops(run_id) == expected
+
+
+def test_the_library_broadcasts_once_a_rank_and_reduces_by_bucket() -> None:
+    assert ops("zero1-library") == {"all_reduce": buckets("zero1-library"), "broadcast": 4}
+
+
+def root_share(run_id: str) -> float:
+    """Share of embedding and head in the parameters."""
+    m = model(run_id)
+    return 1 - m.layers * (12 * m.d_model**2 + 4 * m.d_model) / m.parameters
+
+
+@pytest.mark.parametrize(("run_id", "payloads"), [("zero1", 2), ("zero1-library", 3), ("zero2", 2)])
+def test_wire_elements_of_zero_1_and_2(run_id: str, payloads: int) -> None:
+    """2fΨ for ZeRO-1 and 2; the library all-reduces, 2fΨ, and broadcasts, fΨ."""
+    assert wire_elements(run_id) == pytest.approx(payloads * 3 / 4)
+
+
+@pytest.mark.parametrize("run_id", ["fsdp", "fsdp-no-prefetch"])
+def test_wire_elements_of_fsdp(run_id: str) -> None:
+    """f(2Ψ_blocks + Ψ_root + Ψ): a little less than 3fΨ, as the root is gathered once."""
+    assert wire_elements(run_id) == pytest.approx(3 / 4 * (3 - root_share(run_id)))
+
+
+def test_hybrid_sharding_sends_a_half_in_the_node_and_a_shard_across() -> None:
+    """Inside, shards over 2: f(3Ψ − Ψ_root), f = 1/2. Across, the all-reduce of half: 2·(1/2)·Ψ/2."""
+    by_op = {
+        op: METRICS["wire_bytes"](recorded("hsdp"), rank=0, op=op) / 4 / model("hsdp").parameters
+        for op in ("all_gather", "reduce_scatter", "all_reduce")
+    }
+    inside = by_op["all_gather"] + by_op["reduce_scatter"]
+    assert inside == pytest.approx((3 - root_share("hsdp")) / 2)
+    assert by_op["all_reduce"] == pytest.approx(1 / 2)
+    groups = {(c.op, c.ranks) for c in recorded("hsdp").calls}
+    assert {ranks for op, ranks in groups if op == "all_reduce"} == {(0, 2), (1, 3)}
+    assert {ranks for op, ranks in groups if op != "all_reduce"} == {(0, 1), (2, 3)}
+    assert run("hsdp").manifest.link.ranks_per_node == 2
+
+
+# ---- memory
+
+
+def at_optimizer(run_id: str, rank: int) -> dict[str, float]:
+    """Bytes held as the optimizer begins, in units of the model's parameters."""
+    found = recorded(run_id).ranks[rank]
+    spans = found.computation
+    begin = int(spans.start_ns[spans.activity == Activity.OPTIMIZER][0])
+    row = found.memory.bytes[found.memory.time_ns <= begin][-1]
+    names = ("parameters", "gradients", "optimizer")
+    return dict(zip(names, row[:3] / model(run_id).parameters, strict=True))
+
+
+@pytest.mark.parametrize("rank", range(4))
+@pytest.mark.parametrize(("run_id", "expected"), [
+    ("zero1", (4, 4, 8 / 4)),
+    ("zero1-library", (4, 4, 8 / 4)),
+    ("zero2", (4 / 4, 4 / 4, 8 / 4)),
+    ("fsdp", (4 / 4, 4 / 4, 8 / 4)),
+    ("fsdp-no-prefetch", (4 / 4, 4 / 4, 8 / 4)),
+    ("hsdp", (4 / 2, 4 / 2, 8 / 2)),
+])  # fmt: skip
+def test_state_memory_is_that_of_the_zero_formulas(
+    run_id: str, expected: tuple[float, ...], rank: int
+) -> None:
+    """Bytes a parameter as the optimizer begins. FSDP has resharded by then, also for ZeRO-2."""
+    assert tuple(at_optimizer(run_id, rank).values()) == pytest.approx(expected, rel=0.02)
+
+
+def peak(run_id: str, category: str) -> float:
+    held = METRICS["peak_memory"](recorded(run_id), rank=0, category=category)
+    return float(held) / model(run_id).parameters
+
+
+def test_without_resharding_the_shard_is_held_beside_the_whole() -> None:
+    """ZeRO-2 by the formula holds 4Ψ; FSDP holds the gathered parameters and its shard, 4Ψ(1 + 1/N)."""
+    assert peak("zero2", "parameters") == pytest.approx(4 * (1 + 1 / 4), rel=0.02)
+    assert peak("fsdp", "parameters") < 0.5 * peak("zero2", "parameters")
+
+
+@pytest.mark.parametrize("run_id", ["ddp", "ddp-one-bucket", "ddp-accumulate"])
+def test_plain_data_parallelism_holds_everything(run_id: str) -> None:
+    got = [peak(run_id, c) for c in ("parameters", "gradients", "optimizer")]
+    assert got == pytest.approx([4, 4, 8], rel=0.02)
+
+
+# ---- prefetch
+
+
+def test_without_prefetch_no_gather_is_hidden() -> None:
+    """In the isolated replay; with it most gathers are, and the step is shorter."""
+    assert METRICS["overlap"](timeline("fsdp-no-prefetch")) < 0.02
+    assert METRICS["overlap"](timeline("fsdp")) > 0.2
+    assert METRICS["step_time"](timeline("fsdp-no-prefetch")) > METRICS["step_time"](timeline("fsdp"))
+
+
+def test_the_representative_step_is_not_the_first() -> None:
+    assert all(representative_step(run(r)) >= 2 for r in (*BUCKETED, *SHARDED))

@@ -104,7 +104,8 @@ def comparison(entries: Sequence[Entry], *, ident: str) -> Comparison:
     wide, narrow = axis_end(steps, _WIDE.width, _REMARK), axis_end(steps, _NARROW.width, _TIME)
     return Comparison(
         rows=tuple(_row(e, entries[0].timeline, wide, narrow, f"{ident} {i}") for i, e in enumerate(entries)),
-        axis_wide=_axis(_WIDE, wide), axis_narrow=_axis(_NARROW, narrow),
+        axis_wide=_axis(_WIDE, wide),
+        axis_narrow=_axis(_NARROW, narrow),
         legend_wide=_legend(entries, _WIDE, f"{ident} key"),
         legend_narrow=_legend(entries, _NARROW, f"{ident} key n"),
     )
@@ -123,15 +124,22 @@ def _row(entry: Entry, first: Timeline, wide: int, narrow: int, ident: str) -> R
     each = [facts.rank_facts(t, r) for r in range(len(t.ranks))]
     still, exposed = facts.mean([f.idle + f.blocked for f in each]), facts.mean([f.exposed for f in each])
     remark = entry.remark or facts.remark(t)
-    title = (f"{entry.name}: step {time(t.step_ns, 0)}, {percent(still)} idle or blocked, "
-             f"{percent(exposed)} exposed communication")
+    title = (
+        f"{entry.name}: step {time(t.step_ns, 0)}, {percent(still)} idle or blocked, "
+        f"{percent(exposed)} exposed communication"
+    )
     most = max(f.peak_bytes for f in each)
     return Row(
-        run=t.run, name=entry.name,
+        run=t.run,
+        name=entry.name,
         wide=_bands(t, wide, _WIDE, ident, title, remark),
         narrow=_bands(t, narrow, _NARROW, f"{ident} n", title, remark),
-        step=time(t.step_ns, 0), speedup=f"{number(first.step_ns / t.step_ns, 0 if t is first else 1)}×",
-        still=percent(still), exposed=percent(exposed), peak=size(most) if most else "–", remark=remark,
+        step=time(t.step_ns, 0),
+        speedup=f"{number(first.step_ns / t.step_ns, 0 if t is first else 1)}×",
+        still=percent(still),
+        exposed=percent(exposed),
+        peak=size(most) if most else "–",
+        remark=remark,
     )
 
 
@@ -142,16 +150,24 @@ def _bands(t: Timeline, until: int, s: _Size, ident: str, title: str, remark: st
     pitch = s.compute + 1 + s.comm + s.gap
     height = s.lone_row if lone else 2 * s.pad + pitch * len(t.ranks) - s.gap
     ruled = [scale.px(x) for x in _ticks(scale, s)]
-    canvas.path(
-        "".join(f"M{x}.5 0V{height}" for x in ruled if not torn or x < s.width - _TORN - 12), "gl")
+    canvas.path("".join(f"M{x}.5 0V{height}" for x in ruled if not torn or x < s.width - _TORN - 12), "gl")
     for rank in range(len(t.ranks)):
         y = (height - s.lone) // 2 if lone else s.pad + rank * pitch
         tall = s.lone if lone else s.compute
         _band(canvas, t, rank, scale, y, tall, words=lone, until_px=s.width - (_TORN if torn else 0))
         if t.calls:
             wait, transfer = lanes.communication(t, rank)
-            communication(canvas, wait, transfer, scale, y=y + tall + 1, height=s.comm, ident=ident,
-                          handovers=lanes.handovers(t, rank), closed=False)
+            communication(
+                canvas,
+                wait,
+                transfer,
+                scale,
+                y=y + tall + 1,
+                height=s.comm,
+                ident=ident,
+                handovers=lanes.handovers(t, rank),
+                closed=False,
+            )
     if torn:
         top, tall = ((height - s.lone) // 2, s.lone) if lone else (s.pad - 1, height - 2 * s.pad)
         _tear(canvas, s, top, tall)
@@ -237,7 +253,8 @@ def _axis(s: _Size, until: int) -> str:
 def _ticks(scale: TimeScale, s: _Size) -> list[int]:
     """Those ticks whose number does not reach over the edge."""
     return [
-        tick for tick in scale.ticks(s.tick)
+        tick
+        for tick in scale.ticks(s.tick)
         if scale.px(tick) + text_width(tick_words(tick, scale, s.tick), 11) / 2 <= s.width
     ]
 

@@ -20,8 +20,10 @@ def standalone(
 
     `css` is the text of templates/css/tokens.css and figure.css, one after the other.
     """
-    return draw(timeline, WIDE, ident=timeline.run, notes=notes, focus=focus, style=compact(css),
-                margin=_MARGIN) + "\n"
+    return (
+        draw(timeline, WIDE, ident=timeline.run, notes=notes, focus=focus, style=compact(css), margin=_MARGIN)
+        + "\n"
+    )
 
 
 def compact(css: str) -> str:

@@ -20,8 +20,13 @@ from generator.timeline.spans import Activity, RankTimeline, Timeline
 
 _BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
 _OPS = {
-    "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter",
-    "all_to_all": "all-to-all", "broadcast": "broadcast", "barrier": "barrier", "send": "send",
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "all_to_all": "all-to-all",
+    "broadcast": "broadcast",
+    "barrier": "barrier",
+    "send": "send",
 }
 
 
@@ -65,8 +70,12 @@ def rank_facts(timeline: Timeline, rank: int) -> RankFacts:
     # A rank that has finished its step stands idle until the last one has.
     ended = int(lane.computation.end_ns[-1]) if len(lane.computation) else 0
     return RankFacts(
-        rank=rank, forward=share(Activity.FORWARD), backward=share(*_BACKWARD),
-        optimizer=share(Activity.OPTIMIZER), host=share(Activity.HOST), blocked=share(Activity.BLOCKED),
+        rank=rank,
+        forward=share(Activity.FORWARD),
+        backward=share(*_BACKWARD),
+        optimizer=share(Activity.OPTIMIZER),
+        host=share(Activity.HOST),
+        blocked=share(Activity.BLOCKED),
         idle=share(Activity.IDLE) + max(0, step - ended) / step,
         exposed=metrics.exposed_comm(timeline, rank) / step,
         bubble=metrics.bubble_fraction(timeline, rank) if timeline.stages > 1 else 0.0,
@@ -114,7 +123,8 @@ def rank_notes(mesh: Mesh, chunks: int = 1) -> tuple[str, ...]:
     return tuple(
         " · ".join(
             f"{'stage' if name == 'pp' and chunks == 1 else name} {where[name]}"
-            for name, count in sizes.items() if count > 1 and name in where
+            for name, count in sizes.items()
+            if count > 1 and name in where
         )
         for where in mesh.coordinates
     )
@@ -141,12 +151,14 @@ def description(timeline: Timeline) -> str:
     said.append(
         f"On average a rank spends {percent(mean([f.forward for f in facts]))} of the step in forward, "
         f"{percent(mean([f.backward for f in facts]))} in backward and "
-        f"{percent(mean([f.optimizer for f in facts]))} in the optimizer.")
+        f"{percent(mean([f.optimizer for f in facts]))} in the optimizer."
+    )
     if len(facts) > 1:
         said.append(
             f"It is idle for {percent(mean([f.idle for f in facts]))} and blocked in waits for "
             f"{percent(mean([f.blocked for f in facts]))}; {percent(mean([f.exposed for f in facts]))} "
-            "is communication with no computation beside it.")
+            "is communication with no computation beside it."
+        )
     if timeline.stages > 1:
         said.append(f"The bubble is {percent(mean([f.bubble for f in facts]))} of the pipeline's time.")
     if counted := operations(timeline):
@@ -208,8 +220,16 @@ def timeline_table(timeline: Timeline, notes: tuple[str, ...] = ()) -> Table:
         rows.append((name, *(percent(s) for s in shares), size(f.peak_bytes) if f.peak_bytes else "–"))
     return Table(
         caption=f"{title(timeline)}. Shares of the step.",
-        head=("rank", "forward", "backward", "optimizer", "host", "blocked", "idle", "exposed communication",
-              "peak memory"),
+        head=(
+            "rank",
+            "forward",
+            "backward",
+            "optimizer",
+            "host",
+            "blocked",
+            "idle",
+            "exposed communication",
+            "peak memory",
+        ),
         rows=tuple(rows),
     )
-

@@ -43,8 +43,11 @@ def select(timeline: Timeline, focus: Focus | None) -> Focused:
     chosen = []
     for lane in timeline.ranks:
         spans = lane.computation
-        hit = [i for i in range(len(spans))
-               if spans.activity[i] != Activity.IDLE and focus(span_labels(spans, i, lane.rank))]
+        hit = [
+            i
+            for i in range(len(spans))
+            if spans.activity[i] != Activity.IDLE and focus(span_labels(spans, i, lane.rank))
+        ]
         chosen.append(union(spans.start_ns[hit], spans.end_ns[hit]) if hit else EMPTY)
     calls = []
     for call in timeline.calls:
@@ -59,10 +62,14 @@ def outline(canvas: Canvas, boxes: list[tuple[int, int, int, int]], around: bool
 
     Small marks are outlined `around` instead, so that the mark itself stays whole.
     """
+
     def rects(grow: float) -> str:
         return "".join(
             f"M{number(x - grow)} {number(y - grow)}h{number(w + 2 * grow)}v{number(h + 2 * grow)}"
-            f"h{number(-w - 2 * grow)}z" for x, y, w, h in boxes if w + 2 * grow > 0)
+            f"h{number(-w - 2 * grow)}z"
+            for x, y, w, h in boxes
+            if w + 2 * grow > 0
+        )
 
     if around:
         canvas.path(rects(1.5), "sel-around")
@@ -110,4 +117,5 @@ def join_sends(
         y1 = tops[target.rank] + (0 if down else height)
         half = number((y0 + y1) / 2)
         canvas.path(
-            f"M{number(x0)} {y0}C{number(x0 + 6)} {half} {number(x1 - 6)} {half} {number(x1)} {y1}", "path")
+            f"M{number(x0)} {y0}C{number(x0 + 6)} {half} {number(x1 - 6)} {half} {number(x1)} {y1}", "path"
+        )

@@ -36,9 +36,13 @@ WORDS = {
 }
 #: Marks the number of a micro-batch on a rank's second stage.
 PRIME = "′"
-MEMORY_WORDS = dict(zip(MEMORY_CATEGORIES, (
-    "parameters", "gradients", "optimizer state", "activations", "communication buffers", "other"),
-    strict=True))
+MEMORY_WORDS = dict(
+    zip(
+        MEMORY_CATEGORIES,
+        ("parameters", "gradients", "optimizer state", "activations", "communication buffers", "other"),
+        strict=True,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,9 @@ def kinds(timeline: Timeline, rank: int) -> tuple[Kind, ...]:
     stage, found = own_stage(spans), []
     for activity in MARK:
         of_activity = spans.activity == activity
-        for number, chunk in sorted(set(zip(
-                batch[of_activity].tolist(), stage[of_activity].tolist(), strict=True))):
+        for number, chunk in sorted(
+            set(zip(batch[of_activity].tolist(), stage[of_activity].tolist(), strict=True))
+        ):
             on = at(spans, of_activity & (batch == number) & (stage == chunk))
             found.append(Kind(activity, number, on, chunk))
     return tuple(found)
@@ -130,7 +135,9 @@ def shades(timeline: Timeline, rank: int) -> tuple[Shade, ...]:
     for activity in COMPUTATION:
         here = known & (spans.activity == activity)
         for shade, chosen in (
-            ("even", ~edge & (spans.layer % 2 == 0)), ("odd", ~edge & (spans.layer % 2 == 1)), ("edge", edge),
+            ("even", ~edge & (spans.layer % 2 == 0)),
+            ("odd", ~edge & (spans.layer % 2 == 1)),
+            ("edge", edge),
         ):
             if (here & chosen).any():
                 found.append(Shade(activity, shade, at(spans, here & chosen)))
@@ -187,7 +194,9 @@ def turns(timeline: Timeline, rank: int) -> dict[int, tuple[int, int]]:
     """
     mine = [
         (m.end_ns, m.begin_ns, i, c)
-        for i, c in enumerate(timeline.calls) for m in c.members if m.rank == rank
+        for i, c in enumerate(timeline.calls)
+        for m in c.members
+        if m.rank == rank
     ]
     free: dict[str, int] = {}
     found = {}
@@ -243,16 +252,28 @@ def span_labels(spans: Spans, index: int, rank: int) -> dict[str, str | int]:
     """The labels of a span of the computation lane that a focus is asked about."""
     module = int(spans.module[index])
     return {
-        "rank": rank, "phase": Activity(int(spans.activity[index])).name.lower(),
-        "layer": int(spans.layer[index]), "microbatch": int(spans.microbatch[index]),
-        "chunk": int(spans.chunk[index]), "module": MODULES[module] if module >= 0 else "",
-        "op": "", "group": "", "seq": -1,
+        "rank": rank,
+        "phase": Activity(int(spans.activity[index])).name.lower(),
+        "layer": int(spans.layer[index]),
+        "microbatch": int(spans.microbatch[index]),
+        "chunk": int(spans.chunk[index]),
+        "module": MODULES[module] if module >= 0 else "",
+        "op": "",
+        "group": "",
+        "seq": -1,
     }
 
 
 def call_labels(call: Call, member: Member) -> dict[str, str | int]:
     """The labels of one rank's part in a call that a focus is asked about."""
     return {
-        "rank": member.rank, "phase": call.phase, "layer": call.layer, "microbatch": call.microbatch,
-        "chunk": -1, "module": "", "op": call.op, "group": call.group, "seq": call.seq,
+        "rank": member.rank,
+        "phase": call.phase,
+        "layer": call.layer,
+        "microbatch": call.microbatch,
+        "chunk": -1,
+        "module": "",
+        "op": call.op,
+        "group": call.group,
+        "seq": call.seq,
     }

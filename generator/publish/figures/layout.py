@@ -55,7 +55,29 @@ class Layout:
         return self.compute + (self.layers + 1 if layered else 0)
 
 
-WIDE = Layout(width=1200, left=88, right=74, compute=26, layers=7, comm=11, memory=24, gap=20, above=False,
-              tick=90, words=12)
-NARROW = Layout(width=354, left=0, right=0, compute=22, layers=7, comm=11, memory=20, gap=36, above=True,
-                tick=64, words=11)
+WIDE = Layout(
+    width=1200,
+    left=88,
+    right=74,
+    compute=26,
+    layers=7,
+    comm=11,
+    memory=24,
+    gap=20,
+    above=False,
+    tick=90,
+    words=12,
+)
+NARROW = Layout(
+    width=354,
+    left=0,
+    right=0,
+    compute=22,
+    layers=7,
+    comm=11,
+    memory=20,
+    gap=36,
+    above=True,
+    tick=64,
+    words=11,
+)

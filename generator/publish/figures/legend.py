@@ -42,7 +42,8 @@ def items(timeline: Timeline, *, numbers: bool = True, held: bool = True) -> lis
         found.append(Item("", "memory:"))
     found += [
         Item(f"m-{name}", lanes.MEMORY_WORDS[name], memory.TEXTURE.get(name, ""))
-        for name in memory.STACK if name in present
+        for name in memory.STACK
+        if name in present
     ]
     return found
 
@@ -90,6 +91,8 @@ def _categories(timeline: Timeline) -> set[str]:
     curves = [lane.memory.bytes for lane in timeline.ranks if len(lane.memory.time_ns)]
     full = max((int(b.sum(axis=1).max()) for b in curves), default=0)
     return {
-        name for b in curves
-        for name, most in zip(MEMORY_CATEGORIES, b.max(axis=0).tolist(), strict=True) if 48 * most > full
+        name
+        for b in curves
+        for name, most in zip(MEMORY_CATEGORIES, b.max(axis=0).tolist(), strict=True)
+        if 48 * most > full
     }

@@ -85,14 +85,23 @@ def element(tag: str, content: str | None = None, **attributes: object) -> str:
     """An element around markup that is already escaped; empty when there is none."""
     written = "".join(
         f' {"class" if name == "cls" else name.replace("_", "-")}="{escape(str(value))}"'
-        for name, value in attributes.items() if value is not None
+        for name, value in attributes.items()
+        if value is not None
     )
     return f"<{tag}{written}/>" if content is None else f"<{tag}{written}>{content}</{tag}>"
 
 
 def picture(
-    canvas: Canvas, *, width: int, height: int, ident: str, title: str, description: str = "",
-    definitions: str = "", style: str = "", margin: int = 0,
+    canvas: Canvas,
+    *,
+    width: int,
+    height: int,
+    ident: str,
+    title: str,
+    description: str = "",
+    definitions: str = "",
+    style: str = "",
+    margin: int = 0,
 ) -> str:
     """A whole `<svg>`, named for screen readers.
 
@@ -113,31 +122,60 @@ def picture(
         ground = element("rect", x=-margin, y=-margin, width=wide, height=high, cls="ground")
         body = element("g", ground + body, cls="fig-svg")
     return element(
-        "svg", head + body, xmlns="http://www.w3.org/2000/svg", viewBox=f"{-margin} {-margin} {wide} {high}",
-        width=wide, height=high, cls=None if style else "fig-svg", role="img", aria_labelledby=names,
+        "svg",
+        head + body,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"{-margin} {-margin} {wide} {high}",
+        width=wide,
+        height=high,
+        cls=None if style else "fig-svg",
+        role="img",
+        aria_labelledby=names,
     )
 
 
 def decoration(canvas: Canvas, *, width: int, height: int, cls: str = "fig-svg") -> str:
     """A whole `<svg>` that says nothing which is not in words beside it."""
     return element(
-        "svg", canvas.markup(), xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}",
-        width=width, height=height, cls=cls, aria_hidden="true")
+        "svg",
+        canvas.markup(),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        cls=cls,
+        aria_hidden="true",
+    )
 
 
 def hatch(ident: str) -> str:
     """The pattern of a wait: lines of the transfer's colour at 45 degrees, 1.4 px every 4 px."""
     line = element("rect", width="1.4", height="4", cls="X")
-    return element("pattern", line, id=f"{ident}-hatch", width=4, height=4,
-                   patternUnits="userSpaceOnUse", patternTransform="rotate(45)")
+    return element(
+        "pattern",
+        line,
+        id=f"{ident}-hatch",
+        width=4,
+        height=4,
+        patternUnits="userSpaceOnUse",
+        patternTransform="rotate(45)",
+    )
 
 
 def textures(ident: str) -> str:
     """Patterns of the memory lane that are more than a lightness: lines lying and standing, dots."""
+
     def marked(name: str, width: int, height: int, mark_width: int, mark_height: int) -> str:
-        content = (element("rect", width=width, height=height, cls="m-ground")
-                   + element("rect", width=mark_width, height=mark_height, cls="m-line"))
-        return element("pattern", content, id=f"{ident}-{name}", width=width, height=height,
-                       patternUnits="userSpaceOnUse")
+        content = element("rect", width=width, height=height, cls="m-ground") + element(
+            "rect", width=mark_width, height=mark_height, cls="m-line"
+        )
+        return element(
+            "pattern",
+            content,
+            id=f"{ident}-{name}",
+            width=width,
+            height=height,
+            patternUnits="userSpaceOnUse",
+        )
 
     return marked("lines", 4, 2, 4, 1) + marked("bars", 3, 4, 1, 4) + marked("dots", 3, 3, 1, 1)

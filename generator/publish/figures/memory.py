@@ -45,16 +45,22 @@ def draw(
     floor = np.zeros(scale.width_px, int)
     for k, name in enumerate(STACK):
         data = "".join(
-            boxes([(scale.left_px + a, scale.left_px + b)], y + height - int(reach[a, k]),
-                  int(reach[a, k] - floor[a]))
-            for a, b in _level(floor, reach[:, k]) if reach[a, k] > floor[a]
+            boxes(
+                [(scale.left_px + a, scale.left_px + b)],
+                y + height - int(reach[a, k]),
+                int(reach[a, k] - floor[a]),
+            )
+            for a, b in _level(floor, reach[:, k])
+            if reach[a, k] > floor[a]
         )
         fill = f"url(#{ident}-{TEXTURE[name]})" if name in TEXTURE else None
         canvas.path(data, f"m-{name}", fill=fill)
         floor = reach[:, k]
     outline = "".join(
         f"{'M' if a == 0 else 'V'}{f'{scale.left_px} ' if a == 0 else ''}{y + height - int(floor[a])}"
-        f"H{scale.left_px + b}" for a, b in _level(floor, floor))
+        f"H{scale.left_px + b}"
+        for a, b in _level(floor, floor)
+    )
     canvas.path(outline, "m-top")
 
 

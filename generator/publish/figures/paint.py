@@ -126,8 +126,12 @@ def blocks(owned: Owners, sliver: int = GROUND, *, most: int = 3, least: int = 2
         thin = owner == sliver and end - first <= most
         if len(found) > 1 and found[-1].end == first:
             inner, before = found[-1], found[-2]
-            if (inner.owner == sliver and inner.end - inner.first <= most
-                    and before.owner == owner and before.end == inner.first):
+            if (
+                inner.owner == sliver
+                and inner.end - inner.first <= most
+                and before.owner == owner
+                and before.end == inner.first
+            ):
                 slivers = (*before.slivers, (inner.first, inner.end))
                 found[-2:] = [Block(before.first, end, owner, slivers)]
                 continue
@@ -144,8 +148,16 @@ def _shorter(block: Block, sliver: int, most: int) -> Block:
 
 
 def communication(
-    canvas: Canvas, wait: Intervals, transfer: Intervals, scale: TimeScale, *, y: int, height: int,
-    ident: str, handovers: Sequence[int] = (), closed: bool = True,
+    canvas: Canvas,
+    wait: Intervals,
+    transfer: Intervals,
+    scale: TimeScale,
+    *,
+    y: int,
+    height: int,
+    ident: str,
+    handovers: Sequence[int] = (),
+    closed: bool = True,
 ) -> None:
     """Draw a communication lane: transfers solid and at least 2 px, waits hatched around them.
 
@@ -157,7 +169,7 @@ def communication(
     for edge in handovers:
         column = scale.px(edge) - scale.left_px
         if _LEAST_CALL_PX <= column <= scale.width_px - _LEAST_CALL_PX:
-            around = solid[column - _LEAST_CALL_PX:column + _LEAST_CALL_PX]
+            around = solid[column - _LEAST_CALL_PX : column + _LEAST_CALL_PX]
             solid[column - 1] &= not around.all()
     x0 = scale.left_px
     waits = [(x0 + a, x0 + b) for a, b in runs(hatched)]

@@ -61,7 +61,9 @@ def timeline_figure(
     return Figure(
         wide=draw(timeline, WIDE, ident=ident, notes=notes, focus=focus),
         narrow=draw(timeline, NARROW, ident=f"{ident} n", notes=notes, focus=focus, end_ns=until),
-        title=facts.title(timeline), description=facts.description(timeline), note=note,
+        title=facts.title(timeline),
+        description=facts.description(timeline),
+        note=note,
         table=facts.timeline_table(timeline, notes),
     )
 
@@ -88,16 +90,28 @@ def narrow_end(timeline: Timeline, width_px: int) -> int:
 
 
 def draw(
-    timeline: Timeline, layout: Layout, *, ident: str, notes: tuple[str, ...] = (),
-    focus: Focus | None = None, end_ns: int | None = None, style: str = "", margin: int = 0,
+    timeline: Timeline,
+    layout: Layout,
+    *,
+    ident: str,
+    notes: tuple[str, ...] = (),
+    focus: Focus | None = None,
+    end_ns: int | None = None,
+    style: str = "",
+    margin: int = 0,
 ) -> str:
     """One size of the figure as an `<svg>`; with `style` as a document (see markup.picture)."""
     until = timeline.step_ns if end_ns is None else end_ns
     count = len(timeline.ranks)
     d = Drawing(
-        timeline=timeline, layout=layout, scale=TimeScale(0, until, layout.left, layout.plot),
-        ident=identifier(ident), focused=select(timeline, focus) if focus else NOTHING, notes=notes,
-        layered=any(lanes.shades(timeline, r) for r in range(count)), talks=bool(timeline.calls),
+        timeline=timeline,
+        layout=layout,
+        scale=TimeScale(0, until, layout.left, layout.plot),
+        ident=identifier(ident),
+        focused=select(timeline, focus) if focus else NOTHING,
+        notes=notes,
+        layered=any(lanes.shades(timeline, r) for r in range(count)),
+        talks=bool(timeline.calls),
         full_bytes=max(facts.peak_bytes(lane) for lane in timeline.ranks),
     )
     phases = phases_shown(d)
@@ -119,9 +133,16 @@ def draw(
     height = legend_top + draw_legend(d.canvas, named, ident=d.ident, y=legend_top, width=layout.width)
     _write_labels(d)
     return picture(
-        d.canvas, width=layout.width, height=height, ident=d.ident, title=facts.title(timeline),
-        description=facts.description(timeline), definitions=hatch(d.ident) + textures(d.ident), style=style,
-        margin=margin)
+        d.canvas,
+        width=layout.width,
+        height=height,
+        ident=d.ident,
+        title=facts.title(timeline),
+        description=facts.description(timeline),
+        definitions=hatch(d.ident) + textures(d.ident),
+        style=style,
+        margin=margin,
+    )
 
 
 def _rank(d: Drawing, rank: int, y: int) -> None:
@@ -136,8 +157,15 @@ def _rank(d: Drawing, rank: int, y: int) -> None:
         _communication(d, rank, d.layout.comm_y(y, d.layered))
     if d.remembers:
         floor = d.layout.memory_y(y, d.layered, d.talks)
-        memory.draw(d.canvas, d.timeline.ranks[rank].memory, d.scale, y=floor, height=d.layout.memory,
-                    full_bytes=d.full_bytes, ident=d.ident)
+        memory.draw(
+            d.canvas,
+            d.timeline.ranks[rank].memory,
+            d.scale,
+            y=floor,
+            height=d.layout.memory,
+            full_bytes=d.full_bytes,
+            ident=d.ident,
+        )
         base = floor + d.layout.memory + 0.5
         d.canvas.line(d.layout.left, base, d.scale.right_px, base, "gl2")
     _outline(d, rank, y, blocks)
@@ -161,10 +189,17 @@ def _blocks(d: Drawing, rank: int, y: int, found: tuple[Kind, ...], blocks: list
             if b - a < text_width(words, d.layout.words) + 4:
                 a, b = block.first, block.end
             look = f"t{cls} s{d.layout.words}{' b' if _is_picked(d, rank, block) else ''}"
-            d.labels.append(Label(
-                x=x0 + (a + b) / 2, y=y + d.layout.compute // 2 + 4, words=words, cls=look,
-                room=block.end - block.first, activity=kind.activity,
-                short=_number(kind)))
+            d.labels.append(
+                Label(
+                    x=x0 + (a + b) / 2,
+                    y=y + d.layout.compute // 2 + 4,
+                    words=words,
+                    cls=look,
+                    room=block.end - block.first,
+                    activity=kind.activity,
+                    short=_number(kind),
+                )
+            )
     for cls, spans in by_class.items():
         d.canvas.path(boxes(spans, y, d.layout.compute), f"{cls} k")
 
@@ -231,8 +266,16 @@ def _layers(d: Drawing, rank: int, y: int, blocks: list[Block]) -> None:
 
 def _communication(d: Drawing, rank: int, y: int) -> None:
     wait, transfer = lanes.communication(d.timeline, rank)
-    communication(d.canvas, wait, transfer, d.scale, y=y, height=d.layout.comm, ident=d.ident,
-                  handovers=lanes.handovers(d.timeline, rank))
+    communication(
+        d.canvas,
+        wait,
+        transfer,
+        d.scale,
+        y=y,
+        height=d.layout.comm,
+        ident=d.ident,
+        handovers=lanes.handovers(d.timeline, rank),
+    )
 
 
 def _times(d: Drawing, block: Block) -> tuple[int, int]:
@@ -272,7 +315,7 @@ def _write_labels(d: Drawing) -> None:
     """Write the labels that the mark budget allows, the roomiest first, in drawing order."""
     spare = MOST_MARKS - d.canvas.marks - 12
     if len(d.labels) > spare:
-        d.labels = sorted(d.labels, key=lambda label: -label.room)[:max(0, spare)]
+        d.labels = sorted(d.labels, key=lambda label: -label.room)[: max(0, spare)]
         d.labels.sort(key=lambda label: (label.y, label.x))
     for label in d.labels:
         d.canvas.text(label.x, label.y, label.words, label.cls, "middle")

@@ -44,14 +44,25 @@ def steps_strip(
     return Strip(
         wide=_draw([list(steps)], _WIDE_WIDTH, _WIDE_LEFT, identifier(ident), title, shown, aside),
         narrow=_draw(
-            [list(steps[i:i + _NARROW_STEPS]) for i in range(0, len(steps), _NARROW_STEPS)],
-            _NARROW_WIDTH, 0, identifier(f"{ident} n"), title, shown, aside),
+            [list(steps[i : i + _NARROW_STEPS]) for i in range(0, len(steps), _NARROW_STEPS)],
+            _NARROW_WIDTH,
+            0,
+            identifier(f"{ident} n"),
+            title,
+            shown,
+            aside,
+        ),
         title=title,
     )
 
 
 def _draw(
-    rows: list[list[Timeline]], width: int, left: int, ident: str, title: str, shown: int,
+    rows: list[list[Timeline]],
+    width: int,
+    left: int,
+    ident: str,
+    title: str,
+    shown: int,
     aside: Mapping[int, str],
 ) -> str:
     canvas = Canvas()

@@ -200,12 +200,10 @@ def build(started: Started, out: Path | None) -> None:
 @main.command()
 @pass_started
 def check(started: Started) -> None:
-    """Check every exercise: what has to be mended, and where."""
-    from generator.lessons.check import check as check_book
+    """Do all that a build does but write: say what has to be mended, and where."""
+    from generator.publish.site import make
 
-    problems = check_book(started.book())
-    if problems:
-        raise Problems(problems)
+    make(started.book(), progress=lambda _line: None)
     click.echo("Nothing to mend.")
 
 
@@ -254,15 +252,15 @@ def metrics(name: str | None) -> None:
 def evaluate_expression(started: Started, expression: str, run_id: str, unit: str | None) -> None:
     """Evaluate an EXPRESSION over a run, as exercises do."""
     from generator.lessons.expressions import evaluate
-    from generator.lessons.scope import BookTimelines, Scope
+    from generator.lessons.scope import Scope
     from generator.lessons.vocabulary import default_vocabulary
-    from generator.runs.manifest import FILE_NAME, read_manifest
-    from generator.runs.reader import run_ids
+    from generator.publish.library import Library
     from generator.units import show
 
-    book = started.book()
-    manifests = {name: read_manifest(book.runs / name / FILE_NAME) for name in run_ids(book.runs)}
-    scope = Scope(run_id, manifests, BookTimelines(book.runs), default_vocabulary())
+    library = Library(started.book(), progress=lambda _line: None)
+    if library.runs.problems:
+        raise Problems(library.runs.problems)
+    scope = Scope(run_id, library.manifests, library.timeline, default_vocabulary())
     value = evaluate(expression, scope)
     try:
         text = str(value.result).lower() if isinstance(value.result, bool) else show(value.result, unit)

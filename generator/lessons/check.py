@@ -2,77 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from generator.book import Book
 from generator.errors import UserError, did_you_mean
-from generator.lessons.answers import PageResolver, resolve_with
+from generator.lessons.answers import PageResolver, ResolvedExercise, resolve_with
 from generator.lessons.exercise import Exercise, Prose, TimelineFigure, find_exercises
 from generator.lessons.expressions import references
 from generator.lessons.kinds.number import NumberQuestion
 from generator.lessons.links import Targets, check_links, targets
 from generator.lessons.predicates import matches_any, parse_predicate
 from generator.lessons.questions import Question, ResolvedQuestion, kind_of
-from generator.lessons.scope import BookTimelines, Scope, Timelines
+from generator.lessons.scope import Scope, Timelines
 from generator.lessons.vocabulary import Vocabulary, default_vocabulary
-from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
+from generator.runs.manifest import Manifest
+from generator.runs.reader import Manifests
 
 
-def check(
-    book: Book, *, timelines: Timelines | None = None, vocabulary: Vocabulary | None = None
-) -> tuple[UserError, ...]:
-    """All problems of a book's exercises, by file and line; empty when a site can be built.
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The exercises of a book in reading order, with their answers, and all that is wrong with them."""
 
-    Timelines are read and reconstructed once for each run and mode, unless `timelines` gives them.
-    """
+    exercises: tuple[ResolvedExercise, ...]
+    #: By file and line; where there are any, `exercises` is not complete.
+    problems: tuple[UserError, ...]
+    links: Targets
+
+
+def examine(
+    book: Book, runs: Manifests, timelines: Timelines, vocabulary: Vocabulary | None = None
+) -> Examined:
+    """Read a book's exercises and compute their answers. A site can be built where no problem is found."""
     words = vocabulary or default_vocabulary()
     exercises, found = find_exercises(book)
-    problems = list(found)
-    manifests, ids = _read_manifests(book, problems)
-    links = targets(book, exercises, frozenset(ids), frozenset(words.metrics))
-    slugs = {e.slug for e in exercises}
-    make = timelines or BookTimelines(book.runs)
+    links = targets(book, frozenset(runs.ids), frozenset(words.metrics))
+    problems, resolved = [*found, *runs.problems], list[ResolvedExercise]()
     for exercise in exercises:
-        problems += _check_requires(exercise, slugs)
+        problems += _check_requires(exercise, links.names["exercise"])
         problems += _check_links(exercise, links)
         sound = all(p.path != exercise.path for p in found)
-        problems += _check_answers(exercise, manifests, ids, make, words, sound)
-    for chapter in dict.fromkeys(e.chapter.path for e in exercises):
-        intro = next(e.chapter for e in exercises if e.chapter.path == chapter)
-        problems += check_links(
-            intro.intro, _intro_line(intro.path.read_text("utf-8"), intro.intro), intro.path, links
-        )
-    return _in_order(problems)
+        answered, wrong = _answers(exercise, runs, timelines, words, sound)
+        problems += wrong
+        resolved += [answered] if answered else []
+    for chapter in {e.chapter.path: e.chapter for e in exercises}.values():
+        problems += check_links(chapter.intro, chapter.line, chapter.path, links)
+    return Examined(tuple(resolved), _in_order(problems), links)
 
 
-def scope_of(
-    exercise: Exercise, manifests: dict[str, Manifest], timelines: Timelines, vocabulary: Vocabulary
-) -> Scope:
-    """What an exercise's expressions can see: the runs that its page names and no others."""
-    return Scope(
-        exercise.runs[0] if exercise.runs else "",
-        {r: manifests[r] for r in exercise.runs if r in manifests},
-        timelines,
-        vocabulary,
-    )
-
-
-def _read_manifests(book: Book, problems: list[UserError]) -> tuple[dict[str, Manifest], list[str]]:
-    """Manifests by id, and the ids of all runs, also of those whose manifest cannot be read."""
-    manifests, ids = {}, []
-    folders = sorted(book.runs.iterdir()) if book.runs.is_dir() else []
-    for folder in folders:
-        if folder.is_dir() and not folder.name.startswith("."):
-            ids.append(folder.name)
-            try:
-                manifests[folder.name] = read_manifest(folder / FILE_NAME)
-            except UserError as error:
-                problems.append(error)
-    return manifests, ids
-
-
-def _check_requires(exercise: Exercise, slugs: set[str]) -> Iterator[UserError]:
+def _check_requires(exercise: Exercise, slugs: frozenset[str]) -> Iterator[UserError]:
     for slug in exercise.requires:
         here = partial(UserError, path=exercise.path, line=exercise.lines.get("requires"))
         if slug == exercise.slug:
@@ -108,48 +87,56 @@ def _check_links(exercise: Exercise, links: Targets) -> Iterator[UserError]:
         yield from check_links(text, line, exercise.path, links)
 
 
-def _check_answers(
-    exercise: Exercise,
-    manifests: dict[str, Manifest],
-    ids: list[str],
-    timelines: Timelines,
-    vocabulary: Vocabulary,
-    sound: bool,
-) -> Iterator[UserError]:
-    """What cannot be computed and, where the file is sound in form, what the values show to be wrong."""
+def _answers(
+    exercise: Exercise, runs: Manifests, timelines: Timelines, vocabulary: Vocabulary, sound: bool
+) -> tuple[ResolvedExercise | None, list[UserError]]:
+    """The exercise with its answers, and what cannot be computed.
+
+    Where the file is sound in form, also what the values show to be wrong.
+    """
     line = exercise.lines.get("runs")
-    unread = False
-    for run in exercise.runs:
-        if run not in ids:
-            yield UserError(
-                f"unknown run '{run}'",
+    manifests = {r: runs.by_id[r] for r in exercise.runs if r in runs.by_id}
+    problems = [
+        UserError(
+            f"unknown run '{run}'",
+            path=exercise.path,
+            line=line,
+            remedy=did_you_mean(run, runs.ids) if runs.ids else "The book has no runs: record some.",
+        )
+        for run in exercise.runs
+        if run not in runs.ids
+    ]
+    first = manifests.get(exercise.runs[0]) if exercise.runs else None
+    if first and not first.has_steps:
+        problems.append(
+            UserError(
+                f"the first run, '{first.id}', is a {first.kind} and has no steps",
                 path=exercise.path,
                 line=line,
-                remedy=did_you_mean(run, ids) if ids else "The book has no runs: record some.",
+                remedy="Name a run with steps first: expressions that name no run mean it.",
             )
-        # A run that cannot be read, or is not there, is one problem and not one for every expression.
-        unread = unread or run not in manifests
+        )
+        return None, problems
     for block in exercise.blocks:
         if isinstance(block, TimelineFigure):
-            yield from _check_figure(exercise, block, manifests, ids)
+            problems += _check_figure(exercise, block, manifests, runs)
         elif isinstance(block, NumberQuestion):
-            yield from _check_computed(exercise, block, vocabulary)
-    if unread or not exercise.runs:
-        return
-    resolver = PageResolver(
-        exercise.path, exercise.slug, scope_of(exercise, manifests, timelines, vocabulary)
-    )
-    wrong: list[UserError] = []
+            problems += _check_computed(exercise, block, vocabulary)
+    # A run that cannot be read, or is not there, is one problem and not one for every expression.
+    if len(manifests) < len(exercise.runs) or not exercise.runs:
+        return None, problems
+    scope = Scope(exercise.runs[0], manifests, timelines, vocabulary)
+    resolver = PageResolver(exercise.path, exercise.slug, scope)
 
     def check_question(question: Question, resolved: ResolvedQuestion) -> None:
         if sound:
-            wrong.extend(kind_of(question).check(question, resolved, resolver))
+            problems.extend(kind_of(question).check(question, resolved, resolver))
 
-    _, problems = resolve_with(exercise, resolver, check_question)
-    yield from wrong
-    yield from problems
+    resolved, wrong = resolve_with(exercise, resolver, check_question)
+    problems += wrong
     if sound:
-        yield from _check_focus(exercise, resolver.scope)
+        problems += _check_focus(exercise, scope)
+    return resolved, problems
 
 
 def _check_focus(exercise: Exercise, scope: Scope) -> Iterator[UserError]:
@@ -174,16 +161,16 @@ def _check_focus(exercise: Exercise, scope: Scope) -> Iterator[UserError]:
 
 
 def _check_figure(
-    exercise: Exercise, figure: TimelineFigure, manifests: dict[str, Manifest], ids: list[str]
+    exercise: Exercise, figure: TimelineFigure, manifests: Mapping[str, Manifest], runs: Manifests
 ) -> Iterator[UserError]:
     here = partial(UserError, path=exercise.path, line=figure.lines.get("run", figure.line))
     if not figure.run:
         return
-    if figure.run not in ids:
+    if figure.run not in runs.ids:
         if figure.run not in exercise.runs:
             yield here(
                 f"unknown run '{figure.run}'",
-                remedy=did_you_mean(figure.run, ids) if ids else "Record it first.",
+                remedy=did_you_mean(figure.run, runs.ids) if runs.ids else "Record it first.",
             )
     elif figure.run not in exercise.runs:
         yield here(f"the run '{figure.run}' is not one of the page's", remedy="Add it to 'runs'.")
@@ -212,10 +199,6 @@ def _check_computed(
                 line=line,
                 remedy="Write an expression over a metric, a fact or a formula.",
             )
-
-
-def _intro_line(text: str, intro: str) -> int:
-    return text[: text.find(intro)].count("\n") + 1 if intro else 1
 
 
 def _in_order(problems: list[UserError]) -> tuple[UserError, ...]:

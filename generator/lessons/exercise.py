@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from generator.book import Book
-from generator.errors import Problems, UserError, did_you_mean
+from generator.errors import UserError, did_you_mean
 from generator.lessons.kinds.choice import Choice, ChoiceQuestion
 from generator.lessons.kinds.common import SLUG
 from generator.lessons.kinds.number import Misconception, NumberQuestion
@@ -44,9 +44,9 @@ __all__ = [
     "NumberQuestion",
     "Prose",
     "TimelineFigure",
+    "exercise_files",
     "find_exercises",
     "parse_exercise",
-    "read_book_exercises",
 ]
 
 CHAPTER_FILE = "chapter.md"
@@ -56,6 +56,10 @@ PLANNED_BLOCKS = ("compare", "whatif", "chart", "formula")
 PLANNED_KEYS = ("for_each",)
 #: First parts of addresses that belong to the site itself.
 RESERVED = frozenset({"runs", "definitions", "assets", "404", "index"})
+
+#: Ids that an exercise's page has of itself, and how those begin that are made for figures.
+PAGE_IDS = frozenset({"main", "sources", "on-a-cluster"})
+_FIGURE_ID, _SAID_ID = "figure-", "-said"
 
 _FENCE = "+++"
 _NUMBERED = re.compile(r"(\d+)-(.+)")
@@ -94,6 +98,8 @@ class Chapter:
     intro: str
     path: Path
     number: int = 0
+    #: Where the intro begins in the file.
+    line: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,45 +128,56 @@ class Exercise:
         return tuple(b for b in self.blocks if isinstance(b, NumberQuestion | ChoiceQuestion))
 
 
-def read_book_exercises(book: Book) -> tuple[Exercise, ...]:
-    """The exercises of a book by chapter and number. Raises Problems with all that is wrong."""
-    exercises, problems = find_exercises(book)
-    if problems:
-        raise Problems(problems)
-    return exercises
-
-
 def find_exercises(book: Book) -> tuple[tuple[Exercise, ...], tuple[UserError, ...]]:
     """The exercises of a book that could be read, and what is wrong with them and the others."""
     problems: list[UserError] = []
     found: list[Exercise] = []
-    folders = sorted(book.exercises.iterdir()) if book.exercises.is_dir() else []
-    for folder in folders:
-        if not folder.is_dir() or folder.name.startswith("."):
-            continue
+    for folder in _chapter_folders(book):
         chapter = parse_chapter(folder, problems)
-        for path in sorted(folder.glob("*.md")):
-            if path.name != CHAPTER_FILE and chapter is not None:
+        for path in _files_of(folder):
+            if chapter is not None:
                 exercise = parse_exercise(path, chapter, problems)
                 if exercise is not None:
                     found.append(exercise)
     found.sort(key=lambda e: (e.chapter.number, e.chapter.slug, e.number, e.slug))
-    _check_slugs(found, problems)
+    problems += _repeated_slugs({e.path: e.slug for e in found})
+    problems += _repeated_slugs({e.chapter.path.parent: e.chapter.slug for e in found})
     return tuple(found), tuple(problems)
 
 
-def _check_slugs(exercises: list[Exercise], problems: list[UserError]) -> None:
-    first: dict[str, Exercise] = {}
-    for exercise in exercises:
-        other = first.setdefault(exercise.slug, exercise)
-        if other is not exercise:
-            problems.append(
-                UserError(
-                    f"the slug '{exercise.slug}' is also that of {other.path.parent.name}/{other.path.name}",
-                    path=exercise.path,
-                    line=1,
-                    remedy="Rename one of the files.",
-                )
+def exercise_files(book: Book) -> Iterator[tuple[Path, str, str]]:
+    """Files of chapters and exercises, readable or not: path, slug of the chapter, slug of the exercise.
+
+    A chapter's own file has an empty slug. Names that make no address are left out.
+    """
+    for folder in _chapter_folders(book):
+        chapter = _NUMBERED.fullmatch(folder.name)
+        for path in (folder / CHAPTER_FILE, *_files_of(folder)):
+            named = _NUMBERED.fullmatch(path.stem)
+            if chapter and (named or path.name == CHAPTER_FILE):
+                yield path, chapter[2], named[2] if named else ""
+
+
+def _chapter_folders(book: Book) -> list[Path]:
+    folders = sorted(book.exercises.iterdir()) if book.exercises.is_dir() else []
+    return [f for f in folders if f.is_dir() and not f.name.startswith(".")]
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The exercises of a chapter."""
+    return [p for p in sorted(folder.glob("[!.]*.md")) if p.name != CHAPTER_FILE]
+
+
+def _repeated_slugs(slugs: Mapping[Path, str]) -> Iterator[UserError]:
+    first: dict[str, Path] = {}
+    for path, slug in slugs.items():
+        other = first.setdefault(slug, path)
+        if other != path:
+            yield UserError(
+                f"the slug '{slug}' is also that of {other.parent.name}/{other.name}",
+                path=path,
+                line=1 if path.suffix else None,
+                remedy="Rename one of them.",
             )
 
 
@@ -180,7 +197,8 @@ def parse_chapter(folder: Path, problems: list[UserError]) -> Chapter | None:
     read = _read(path, problems)
     if named is None or read is None:
         return None
-    table, body, _ = read
+    table, body, line = read
+    blank = len(body) - len(body.lstrip())
     chapter = Chapter(
         slug=named[1],
         letter=table.text("letter", required="chapters are named by it"),
@@ -188,6 +206,7 @@ def parse_chapter(folder: Path, problems: list[UserError]) -> Chapter | None:
         intro=body.strip(),
         path=path,
         number=named[0],
+        line=line + body[:blank].count("\n"),
     )
     table.finish()
     return chapter
@@ -234,6 +253,13 @@ def parse_exercise(path: Path, chapter: Chapter, problems: list[UserError]) -> E
 def _repeated_ids(exercise: Exercise) -> Iterator[UserError]:
     ids: dict[str, int] = {}
     for question in exercise.questions:
+        if question.id in PAGE_IDS or question.id.startswith(_FIGURE_ID) or question.id.endswith(_SAID_ID):
+            yield UserError(
+                f"the id '{question.id}' is one that the page has already",
+                path=exercise.path,
+                line=question.line,
+                remedy="Choose another.",
+            )
         if question.id and ids.setdefault(question.id, question.line) != question.line:
             yield UserError(
                 f"the id '{question.id}' is also that of the question on line {ids[question.id]}",

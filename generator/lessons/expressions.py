@@ -255,7 +255,9 @@ def _check_run(source: Written, node: ast.Call, reference: Reference, scope: Sco
         raise source.error(f"unknown run '{run}'", did_you_mean(run, scope.manifests), node)
     if reference.kind == "metric" and not scope.manifests[run].has_steps:
         raise source.error(
-            f"the run '{run}' is a {scope.manifests[run].kind} and has no steps", "Name a training run.", node
+            f"the run '{run}' is a {scope.manifests[run].kind} and has no steps",
+            "Name a run with steps.",
+            node,
         )
 
 

@@ -1,4 +1,4 @@
-"""Relative links in an author's Markdown, and whether what they lead to exists.
+"""What a link in an author's Markdown leads to.
 
 A path is written as it works in the repository: another exercise's file, a chapter's file, a run's
 folder or manifest, relative to the file that it is written in. `exercise:slug`, `run:id` and
@@ -11,39 +11,81 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from generator.book import Book
 from generator.errors import UserError, did_you_mean
-from generator.lessons.exercise import Exercise
+from generator.lessons.exercise import exercise_files
 from generator.runs.manifest import FILE_NAME
 
 _WEB = {"https", "http", "mailto"}
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a link leads: to an exercise (by slug), chapter, run (by id) or metric of the book."""
+
+    #: "exercise", "chapter", "run" or "metric"; "page" is the page itself, "web" an address as written.
+    kind: str
+    name: str
+    #: What follows the #, without it; may be empty.
+    fragment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Targets:
     """What a book's links may lead to."""
 
-    #: Paths from the book's root, posix.
-    files: frozenset[str]
+    #: By path from the book's root (posix).
+    files: Mapping[str, Place]
     #: Names by the short form that they are linked with.
     names: Mapping[str, frozenset[str]]
     root: Path
 
+    def follow(self, href: str, *, path: Path, line: int | None) -> Place:
+        """Where `href` leads that stands in the file `path`. Raises UserError where that is nowhere."""
+        scheme, colon, rest = href.partition(":")
+        if scheme.lower() in _WEB:
+            return Place("web", href)
+        body, _, fragment = (rest if colon and scheme in self.names else href).partition("#")
+        name = unquote(body)
+        if not body:
+            return Place("page", "", fragment)
+        if colon and scheme in self.names:
+            if name not in self.names[scheme]:
+                raise UserError(
+                    f"the link '{href}' leads to no {scheme}",
+                    path=path,
+                    line=line,
+                    remedy=did_you_mean(name, self.names[scheme]),
+                )
+            return Place(scheme, name, fragment)
+        here = path.relative_to(self.root).parent.as_posix()
+        found = self.files.get(posixpath.normpath(posixpath.join(here, name)))
+        if found is None or colon:
+            raise UserError(
+                f"the link '{href}' leads nowhere",
+                path=path,
+                line=line,
+                remedy="Link an exercise's file, a run's folder, or use https.",
+            )
+        return Place(found.kind, found.name, fragment)
 
-def targets(
-    book: Book, exercises: tuple[Exercise, ...], runs: frozenset[str], metrics: frozenset[str]
-) -> Targets:
-    """What the links of this book may lead to."""
-    written = {e.path for e in exercises} | {e.chapter.path for e in exercises}
-    files = {p.resolve().relative_to(book.root.resolve()).as_posix() for p in written}
+
+def targets(book: Book, runs: frozenset[str], metrics: frozenset[str]) -> Targets:
+    """What the links of this book may lead to. A file that cannot be read is there all the same."""
+    files: dict[str, Place] = {}
+    for path, chapter, slug in exercise_files(book):
+        place = Place("exercise", slug) if slug else Place("chapter", chapter)
+        files[path.relative_to(book.root).as_posix()] = place
     folder = book.runs.relative_to(book.root).as_posix()
-    files |= {f"{folder}/{r}" for r in runs} | {f"{folder}/{r}/{FILE_NAME}" for r in runs}
-    names = {"exercise": frozenset(e.slug for e in exercises), "run": runs, "metric": metrics}
-    return Targets(frozenset(files), names, book.root)
+    for run in runs:
+        files[f"{folder}/{run}"] = files[f"{folder}/{run}/{FILE_NAME}"] = Place("run", run)
+    exercises = frozenset(p.name for p in files.values() if p.kind == "exercise")
+    return Targets(files, {"exercise": exercises, "run": runs, "metric": metrics}, book.root)
 
 
 def check_links(markdown: str, line: int, path: Path, known: Targets) -> Iterator[UserError]:
@@ -52,8 +94,6 @@ def check_links(markdown: str, line: int, path: Path, known: Targets) -> Iterato
         begin, end = token.map or (0, 1)
         for child in _walk(token.children or []):
             href = str(child.attrGet("href") or child.attrGet("src") or "")
-            if child.type not in ("link_open", "image"):
-                continue
             if child.type == "image":
                 yield UserError(
                     f"an image ('{href}')",
@@ -61,35 +101,13 @@ def check_links(markdown: str, line: int, path: Path, known: Targets) -> Iterato
                     line=line + begin,
                     remedy="Show a run in a timeline: every figure of a book is a recorded run.",
                 )
-                continue
-            rows = markdown.splitlines()[begin:end]
-            row = next((i for i, text in enumerate(rows) if href and href in text), 0)
-            yield from _check(href, line + begin + row, path, known)
-
-
-def _check(href: str, line: int, path: Path, known: Targets) -> Iterator[UserError]:
-    scheme, colon, name = href.partition(":")
-    if href.startswith("#") or scheme in _WEB:
-        return
-    if colon and scheme in known.names:
-        name = name.partition("#")[0]
-        if name not in known.names[scheme]:
-            yield UserError(
-                f"the link '{href}' leads to no {scheme}",
-                path=path,
-                line=line,
-                remedy=did_you_mean(name, known.names[scheme]),
-            )
-        return
-    here = path.resolve().relative_to(known.root.resolve()).parent.as_posix()
-    target = posixpath.normpath(posixpath.join(here, href.partition("#")[0]))
-    if colon or href.startswith("/") or target not in known.files:
-        yield UserError(
-            f"the link '{href}' leads nowhere",
-            path=path,
-            line=line,
-            remedy="Link an exercise's file, a run's folder, or use https.",
-        )
+            elif child.type == "link_open":
+                rows = markdown.splitlines()[begin:end]
+                row = next((i for i, text in enumerate(rows) if href and href in text), 0)
+                try:
+                    known.follow(href, path=path, line=line + begin + row)
+                except UserError as error:
+                    yield error
 
 
 def _walk(tokens: list[Token]) -> Iterator[Token]:

@@ -13,10 +13,13 @@ import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
+
+Read = TypeVar("Read")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: The parts of the generator that a reconstruction depends on.
-_CODE = ("runs", "timeline", "errors.py")
+_CODE = ("runs", "timeline", "texts.py", "units.py", "errors.py")
 
 
 class Cache:
@@ -25,19 +28,21 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """The entry `key`, or what `make` gives, which is then kept. Errors of `make` go through."""
+    def load(self, key: str, make: Callable[[], bytes], read: Callable[[bytes], Read]) -> Read:
+        """What `read` gives of the entry `key`, or of what `make` gives, which is then kept.
+
+        Errors of `make` go through; an entry that cannot be read is made again.
+        """
         path = self._folder / key
         kept = _read(path)
-        if kept is None:
-            kept = make()
-            _write(path, kept)
-        return kept
-
-    def forget(self, key: str) -> None:
-        """Drop an entry whose content turned out to be of no use."""
-        with contextlib.suppress(OSError):
-            (self._folder / key).unlink()
+        if kept is not None:
+            try:
+                return read(kept)
+            except (AttributeError, LookupError, TypeError, ValueError):
+                pass
+        made = make()
+        _write(path, made)
+        return read(made)
 
 
 def key(kind: str, parts: Iterable[bytes]) -> str:

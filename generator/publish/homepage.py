@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from generator.book import Book
 from generator.lessons.answers import ResolvedExercise
 from generator.lessons.exercise import Chapter
@@ -11,8 +9,8 @@ from generator.publish import markdown, show
 from generator.publish.illustrate import comparison
 from generator.publish.library import Library
 from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
-from generator.publish.pages import question_marks
-from generator.publish.urls import HOME, Links, exercise_url, run_url
+from generator.publish.pages import Context, question_marks
+from generator.publish.urls import HOME, chapter_id, exercise_url, run_url
 
 SAMPLE = """```toml question
 id = "bubble"
@@ -42,7 +40,8 @@ _WORDS = (
 )
 
 
-def home_page(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...], links: Links) -> Page:
+def home_page(book: Book, context: Context) -> Page:
+    library, exercises = context.library, context.exercises
     compared = tuple(m for m in library.with_steps if m.model)
     lesson_of = {
         run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
@@ -51,7 +50,7 @@ def home_page(book: Book, library: Library, exercises: tuple[ResolvedExercise, .
         comparison=comparison(library, compared, lesson_of),
         comparison_title=f"One training step of one model, {_ways(len(compared))}",
         comparison_note=_note(library),
-        chapters=_chapters(exercises, links),
+        chapters=_chapters(context),
         ratio_range=_range([m.ratio.value for m in compared if m.ratio and m.world_size > 1]),
         ratios=tuple(
             RatioLine(
@@ -99,20 +98,19 @@ def _note(library: Library) -> str:
     return f"{text[:1].upper()}{text[1:]}. One row a rank; each links to its lesson." if text else ""
 
 
-def _chapters(exercises: tuple[ResolvedExercise, ...], links: Links) -> tuple[ChapterLine, ...]:
+def _chapters(context: Context) -> tuple[ChapterLine, ...]:
     grouped: dict[str, tuple[Chapter, list[ResolvedExercise]]] = {}
-    for resolved in exercises:
+    for resolved in context.exercises:
         chapter = resolved.exercise.chapter
         grouped.setdefault(chapter.slug, (chapter, []))[1].append(resolved)
     lines = []
     for chapter, members in grouped.values():
-        source = f"exercises/{chapter.path.parent.name}/{chapter.path.name}"
         lines.append(
             ChapterLine(
-                slug=chapter.slug,
+                id=chapter_id(chapter.slug),
                 letter=chapter.letter,
                 title=chapter.title,
-                intro=markdown.block(chapter.intro, _resolver(links, source)),
+                intro=markdown.block(chapter.intro, context.links.resolver(HOME, chapter.path, chapter.line)),
                 minutes=show.minutes(sum(r.exercise.minutes for r in members)),
                 exercises=tuple(
                     ExerciseLine(
@@ -126,10 +124,6 @@ def _chapters(exercises: tuple[ResolvedExercise, ...], links: Links) -> tuple[Ch
             )
         )
     return tuple(lines)
-
-
-def _resolver(links: Links, source: str) -> Callable[[str], str]:
-    return lambda href: links.resolve(href, page=HOME, source=source, line=None)
 
 
 def _checks(library: Library) -> tuple[Promise, ...]:

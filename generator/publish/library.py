@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
@@ -10,9 +10,10 @@ import orjson
 from generator.book import Book
 from generator.errors import UserError
 from generator.publish.cache import Cache, key
-from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
-from generator.runs.reader import read_run, run_ids
+from generator.runs.manifest import FILE_NAME, Manifest
+from generator.runs.reader import read_manifests, read_run
 from generator.runs.run import Run
+from generator.texts import read_bytes
 from generator.timeline.collectives import Verdict
 from generator.timeline.export import from_json, to_json
 from generator.timeline.reconstruct import reconstruct
@@ -24,7 +25,7 @@ LINK_MODEL = "ring"
 
 
 class Library:
-    """Everything known of the runs of a book. Reading one raises UserError when it is not in order."""
+    """Everything known of the runs of a book, each made once. Reading one raises UserError."""
 
     def __init__(self, book: Book, progress: Callable[[str], None]) -> None:
         self._folder = book.runs
@@ -32,10 +33,16 @@ class Library:
         self._cache = Cache(book.cache)
         self._runs: dict[str, Run] = {}
         self._timelines: dict[tuple[str, str, int | None], Timeline] = {}
+        self._broken: dict[str, UserError] = {}
         self._inputs: dict[str, bytes] = {}
         self._said: set[str] = set()
-        #: By id, sorted: trainings first, the run that others are compared with at the front.
-        self.manifests: dict[str, Manifest] = _manifests(book.runs)
+        #: What could be read of all manifests, and what is wrong with the others.
+        self.runs = read_manifests(book.runs)
+
+    @property
+    def manifests(self) -> Mapping[str, Manifest]:
+        """By id: runs with steps first, those that others are compared with at the front."""
+        return self.runs.by_id
 
     @property
     def with_steps(self) -> tuple[Manifest, ...]:
@@ -56,82 +63,60 @@ class Library:
         """Every step of a run as it was recorded."""
         return tuple(self._timeline(run_id, "recorded", s.index) for s in self.manifests[run_id].steps)
 
-    def _timeline(self, run_id: str, mode: str, step: int | None) -> Timeline:
-        key = (run_id, mode, step)
-        if key not in self._timelines:
-            self._timelines[key] = self._load(run_id, mode, step)
-        return self._timelines[key]
-
     def validation(self, run_id: str) -> Validation:
         """How right a run and its reconstruction are."""
         partner = self.manifests[run_id].partner
         parts = [self._input(run_id)] + ([self._input(partner)] if partner else [])
 
         def make() -> bytes:
-            self._say(run_id)
             run = self._run(run_id)
             return _dump(validate(run, self._run(partner) if partner else None))
 
-        name = key("validation", parts)
-        try:
-            return _load(self._cache.get(name, make))
-        except (ValueError, KeyError, TypeError):
-            self._cache.forget(name)
-            return _load(make())
+        return self._cache.load(key("validation", parts), make, _load)
 
-    def _load(self, run_id: str, mode: str, step: int | None) -> Timeline:
+    def _timeline(self, run_id: str, mode: str, step: int | None) -> Timeline:
+        wanted = (run_id, mode, step)
+        if wanted not in self._timelines:
+            self._timelines[wanted] = self._reconstruct(run_id, mode, step)
+        return self._timelines[wanted]
+
+    def _reconstruct(self, run_id: str, mode: str, step: int | None) -> Timeline:
+        if run_id in self._broken:  # asked for by every expression of a page, and read once
+            raise self._broken[run_id]
         calibration = self.manifests[run_id].link.calibration if mode == "isolated" else ""
-        parts = [mode.encode(), LINK_MODEL.encode(), str(step).encode(), self._input(run_id)]
-        parts += [self._input(calibration)] if calibration else []
 
         def make() -> bytes:
-            self._say(run_id)
             by = self._run(calibration) if calibration else None
             run = self._run(run_id)
             return to_json(reconstruct(run, mode=mode, link_model=LINK_MODEL, calibration=by, step=step))
 
-        name = key("timeline", parts)
         try:
-            return from_json(self._cache.get(name, make))
-        except (ValueError, KeyError, TypeError):
-            self._cache.forget(name)
-            return from_json(make())
-
-    def _say(self, run_id: str) -> None:
-        if run_id not in self._said:
-            self._said.add(run_id)
-            self._progress(f"Reconstructing {run_id}")
+            parts = [mode.encode(), LINK_MODEL.encode(), str(step).encode(), self._input(run_id)]
+            parts += [self._input(calibration)] if calibration else []
+            return self._cache.load(key("timeline", parts), make, from_json)
+        except UserError as error:
+            self._broken[run_id] = error
+            raise
 
     def _run(self, run_id: str) -> Run:
         if run_id not in self._runs:
+            if run_id not in self._said:
+                self._said.add(run_id)
+                self._progress(f"Reading {run_id}")
             self._runs[run_id] = read_run(self._folder / run_id)
         return self._runs[run_id]
 
     def _input(self, run_id: str) -> bytes:
         """What a run's results depend on: its manifest and the bytes of its rank files."""
-        if run_id not in self.manifests:
-            raise UserError(
-                f"there is no run '{run_id}'",
-                path=self._folder,
-                remedy="Record it, or mend the run that names it.",
-            )
         if run_id not in self._inputs:
-            folder = self._folder / run_id
-            names = [FILE_NAME, *(r.file for r in self.manifests[run_id].ranks)]
+            folder, manifest = self._folder / run_id, self.manifests[run_id]
             try:
-                self._inputs[run_id] = b"".join(
-                    key("input", [(folder / n).read_bytes()]).encode() for n in names
-                )
-            except OSError:
-                self._run(run_id)  # raises the error that says which file is missing
+                files = [read_bytes(folder / name) for name in (FILE_NAME, *(r.file for r in manifest.ranks))]
+            except UserError:
+                self._run(run_id)  # says more, such as which line of the manifest names a missing file
                 raise
+            self._inputs[run_id] = key("input", files).encode()
         return self._inputs[run_id]
-
-
-def _manifests(folder: Path) -> dict[str, Manifest]:
-    found = [read_manifest(folder / run_id / FILE_NAME) for run_id in run_ids(folder)]
-    found.sort(key=lambda m: (not m.has_steps, m.model is None, bool(m.partner), m.id))
-    return {m.id: m for m in found}
 
 
 def _dump(found: Validation) -> bytes:

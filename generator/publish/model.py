@@ -109,7 +109,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class ExerciseData:
     label: str
-    chapter_slug: str
+    chapter_url: str
     chapter_title: str
     minutes: str
     steps: tuple[Step, ...]
@@ -139,7 +139,7 @@ class ExerciseLine:
 
 @dataclass(frozen=True, slots=True)
 class ChapterLine:
-    slug: str
+    id: str
     letter: str
     title: str
     intro: Markup

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from markupsafe import Markup
 
 from generator.lessons.answers import ResolvedExercise
-from generator.lessons.exercise import Exercise, Prose, TimelineFigure
+from generator.lessons.exercise import PAGE_IDS, Exercise, Prose, TimelineFigure
 from generator.lessons.kinds.choice import ResolvedChoice
 from generator.lessons.kinds.number import ResolvedNumber
+from generator.lessons.links import Targets
 from generator.lessons.questions import ResolvedQuestion
 from generator.publish import markdown, show
 from generator.publish.illustrate import exercise_figure
@@ -29,19 +32,42 @@ from generator.publish.model import (
     TextRow,
 )
 from generator.publish.runpages import link_rate
-from generator.publish.urls import DEFINITIONS, Links, exercise_url, relative, run_url
+from generator.publish.urls import DEFINITIONS, HOME, address, chapter_id, exercise_url, relative, run_url
+
+#: Where in the book something was written: the file and, where it is known, the line.
+Origin = tuple[Path, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Turns what authors link to into links of the site, and notes where each was written."""
+
+    targets: Targets
+    #: By page and href.
+    origins: dict[tuple[str, str], Origin] = field(default_factory=dict)
+
+    def resolver(self, page: str, path: Path, line: int | None) -> markdown.Resolve:
+        """Gives the href to write into `page` for one in the file `path`. It raises UserError."""
+
+        def resolve(href: str) -> str:
+            place = self.targets.follow(href, path=path, line=line)
+            if place.kind == "web":
+                return place.name
+            link = relative(page, address(place, page))
+            self.origins.setdefault((page, link), (path, line))
+            return link
+
+        return resolve
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the pages of exercises share."""
+    """What the pages of a book share."""
 
     library: Library
     links: Links
     #: All exercises of the book in reading order, resolved.
     exercises: tuple[ResolvedExercise, ...]
-    #: The book's folder as the exercises' paths are relative to.
-    root: str
 
 
 def label(exercise: Exercise) -> str:
@@ -70,7 +96,7 @@ def exercise_page(resolved: ResolvedExercise, context: Context) -> Page:
     intro, rows = writer.rows(resolved)
     data = ExerciseData(
         label=label(exercise),
-        chapter_slug=exercise.chapter.slug,
+        chapter_url=f"{HOME}#{chapter_id(exercise.chapter.slug)}",
         chapter_title=exercise.chapter.title,
         minutes=show.minutes(exercise.minutes),
         steps=_steps(exercise, context),
@@ -134,17 +160,17 @@ class _Writer:
         self._exercise = exercise
         self._context = context
         self._url = exercise_url(exercise.slug)
-        self._source = exercise.path.relative_to(context.root).as_posix()
+        self._ids: set[str] = set()
         self._given = {getattr(b, "id", ""): b for b in exercise.blocks}
 
     def block(self, text: str, line: int | None) -> Markup:
-        return markdown.block(text, lambda href: self._resolve(href, line))
+        return markdown.block(text, self._resolver(line))
 
     def inline(self, text: str, line: int | None) -> Markup:
-        return markdown.inline(text, lambda href: self._resolve(href, line))
+        return markdown.inline(text, self._resolver(line))
 
-    def _resolve(self, href: str, line: int | None) -> str:
-        return self._context.links.resolve(href, page=self._url, source=self._source, line=line)
+    def _resolver(self, line: int | None) -> markdown.Resolve:
+        return self._context.links.resolver(self._url, self._exercise.path, line)
 
     def rows(self, resolved: ResolvedExercise) -> tuple[Markup, tuple[Row, ...]]:
         """The introduction (text before the first figure, question or heading) and all that follows."""
@@ -167,8 +193,16 @@ class _Writer:
         return Markup("").join(intro), tuple(rows)
 
     def _text(self, prose: Prose) -> Sequence[TextRow]:
-        parts = markdown.sections(prose.markdown, lambda href: self._resolve(href, prose.line))
-        return [TextRow(id=p.id, heading=p.heading, body=p.body) for p in parts]
+        parts = markdown.sections(prose.markdown, self._resolver(prose.line))
+        return [TextRow(id=self._free_id(p.id), heading=p.heading, body=p.body) for p in parts]
+
+    def _free_id(self, wanted: str) -> str:
+        """An id for a heading: of two that are the same the second gets a number."""
+        taken = self._ids | {*self._given, *PAGE_IDS}
+        found = next(i for i in itertools.chain([wanted], (f"{wanted}-{n}" for n in itertools.count(2)))
+                     if i not in taken) if wanted else ""  # fmt: skip
+        self._ids.add(found)
+        return found
 
     def _figure(self, figure: TimelineFigure, number: int) -> FigureRow:
         library = self._context.library

@@ -9,29 +9,29 @@ from __future__ import annotations
 import html
 import posixpath
 import re
+import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSyntaxError
 
 from generator.book import Book
-from generator.errors import UserError
-from generator.lessons.answers import ResolvedExercise, resolve
-from generator.lessons.exercise import Exercise, read_book_exercises
-from generator.lessons.scope import Scope
-from generator.lessons.vocabulary import default_vocabulary
+from generator.errors import Problems, UserError
+from generator.lessons.answers import ResolvedExercise
+from generator.lessons.check import examine
 from generator.publish.assets import Assets, assets
 from generator.publish.homepage import home_page
 from generator.publish.library import Library
 from generator.publish.model import Link, NotFoundData, Page, Site
 from generator.publish.output import check_target, write
-from generator.publish.pages import Context, exercise_page, link_to
+from generator.publish.pages import Context, Links, Origin, exercise_page, link_to
 from generator.publish.reference import definitions
 from generator.publish.runpages import run_pages
-from generator.publish.urls import HOME, NOT_FOUND, Links, exercise_url, relative, run_file_url, run_url
+from generator.publish.urls import NOT_FOUND, relative, run_file_url
 from generator.runs.manifest import FILE_NAME
-from generator.timeline.metrics import METRICS
+from generator.texts import HIDDEN
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 Progress = Callable[[str], None]
@@ -42,25 +42,33 @@ _ID = re.compile(r'\sid="([^"]*)"')
 def build(book: Book, out: Path, progress: Progress) -> None:
     """Write the book's site to `out`. Raises UserError or Problems, and then leaves `out` as it was."""
     check_target(book, out)
-    site = model(book, progress)
-    files = render(book, site)
-    check_links(files)
+    site, files = make(book, progress)
     write(files, out)
     progress(f"{len(site.pages)} pages")
 
 
-def model(book: Book, progress: Progress) -> Site:
-    """Everything the site will show, as data."""
+def make(book: Book, progress: Progress) -> tuple[Site, dict[str, bytes | Path]]:
+    """The site, and its files by address. Raises UserError or Problems for all that is not in order."""
     library = Library(book, progress)
-    exercises = _exercises(book, library)
-    links = _links(book, library, [e.exercise for e in exercises])
-    context = Context(library=library, links=links, exercises=exercises, root=str(book.root))
+    examined = examine(book, library.runs, library.timeline)
+    if examined.problems:
+        raise Problems(examined.problems)
+    links = Links(examined.links)
+    site = model(book, library, examined.exercises, links)
+    files = render(book, site)
+    check_pages(files, links.origins)
+    return site, files
+
+
+def model(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...], links: Links) -> Site:
+    """Everything the site will show, as data."""
+    context = Context(library=library, links=links, exercises=exercises)
     used_in: dict[str, list[Link]] = {}
     for resolved in exercises:
         for run in resolved.exercise.runs:
             used_in.setdefault(run, []).append(link_to(resolved.exercise))
     pages = (
-        home_page(book, library, exercises, links),
+        home_page(book, context),
         *(exercise_page(e, context) for e in exercises),
         *run_pages(library, used_in),
         definitions(),
@@ -81,17 +89,18 @@ def render(book: Book, site: Site) -> dict[str, bytes | Path]:
         loader=FileSystemLoader(book.templates), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
+    own = book.root / "templates" if len(book.templates) > 1 else None
     made = assets(book.templates)
     files: dict[str, bytes | Path] = dict(made.files)
     files.update(site.files)
     for page in site.pages:
-        files[page.url] = _render(environment, site, page, made).encode()
+        files[page.url] = _render(environment, site, page, made, own).encode()
     if site.url:
         files["sitemap.xml"] = _sitemap(site)
     return files
 
 
-def _render(environment: Environment, site: Site, page: Page, made: Assets) -> str:
+def _render(environment: Environment, site: Site, page: Page, made: Assets, own: Path | None) -> str:
     def to(target: str) -> str:
         # A server shows the page "not found" at any address, where no relative link would hold.
         return (
@@ -101,33 +110,55 @@ def _render(environment: Environment, site: Site, page: Page, made: Assets) -> s
         )
 
     try:
-        return environment.get_template(page.template).render(
+        text = environment.get_template(page.template).render(
             site=site, page=page, data=page.data, to=to, asset=lambda name: to(made.urls[name]),
             canonical=quote(_canonical(page.url)), policy=POLICY,
         )  # fmt: skip
     except TemplateSyntaxError as error:
         raise UserError(f"not a valid template: {error.message}", path=error.filename, line=error.lineno,
                         remedy="Mend it.") from None  # fmt: skip
-    except TemplateError as error:
-        raise UserError(f"the template fails for {page.url}: {error}", path=page.template,
+    except Exception as error:
+        if not own:  # our templates failing is a bug of ours
+            raise
+        path, line = _template_line(error, own)
+        raise UserError(f"the template fails for {page.url}: {error}", path=path, line=line,
                         remedy="Mend it, or remove the book's own templates.") from None  # fmt: skip
+    return HIDDEN.sub("\ufffd", text)  # names in a trace may hold what an author's text may not
 
 
-def check_links(files: Mapping[str, bytes | Path]) -> None:
-    """Every link within the site leads to a file, and its fragment to an element. Raises UserError."""
+def _template_line(error: Exception, own: Path) -> tuple[Path, int | None]:
+    """Where in the book's own templates an error came up; their folder where that is not known."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_relative_to(own):
+            return Path(frame.filename), frame.lineno
+    return own, None
+
+
+def check_pages(files: Mapping[str, bytes | Path], origins: Mapping[tuple[str, str], Origin]) -> None:
+    """Every link within the site leads to a file, its fragment to an element, and no id stands twice.
+
+    `origins` says where in the book a link (by page and href) was written. Raises UserError.
+    """
     texts = {url: content.decode() for url, content in files.items()
              if url.endswith(".html") and isinstance(content, bytes)}  # fmt: skip
-    ids = {url: frozenset(map(html.unescape, _ID.findall(text))) for url, text in texts.items()}
+    ids = {url: [html.unescape(i) for i in _ID.findall(text)] for url, text in texts.items()}
     for url, text in texts.items():
+        twice = next((i for i, times in Counter(ids[url]).items() if times > 1), None)
+        if twice is not None:
+            raise UserError(f"the id '{twice}' stands twice", path=url, remedy="Rename one of the two.")
         for href in dict.fromkeys(map(html.unescape, _LINK.findall(text))):
-            if re.match(r"[a-z]+:", href):
+            if re.match(r"[a-z]+:", href, re.IGNORECASE):
                 continue
             path, _, fragment = href.partition("#")
             path = unquote(path)
             target = posixpath.normpath(posixpath.join(posixpath.dirname(url), path)) if path else url
-            if target not in files or (fragment and fragment not in ids.get(target, ())):
+            if target not in files or (fragment and unquote(fragment) not in ids.get(target, ())):
+                place, line = origins.get((url, href), (Path(url), None))
                 raise UserError(
-                    f"the link '{href}' leads nowhere", path=url, remedy="Mend the text it stands in."
+                    f"the link '{href}' leads nowhere",
+                    path=place,
+                    line=line,
+                    remedy="Mend the text it stands in.",
                 )
 
 
@@ -145,35 +176,3 @@ def _sitemap(site: Site) -> bytes:
         '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
     )
     return "\n".join([head, *lines, "</urlset>\n"]).encode()
-
-
-def _exercises(book: Book, library: Library) -> tuple[ResolvedExercise, ...]:
-    """The book's exercises in reading order, with every answer computed."""
-    found = read_book_exercises(book)
-    return tuple(resolve(exercise, _scope(exercise, library)) for exercise in found)
-
-
-def _scope(exercise: Exercise, library: Library) -> Scope:
-    return Scope(
-        default_run=exercise.runs[0] if exercise.runs else "",
-        manifests=library.manifests,
-        timelines=library.timeline,
-        vocabulary=default_vocabulary(),
-    )
-
-
-def _links(book: Book, library: Library, exercises: list[Exercise]) -> Links:
-    def place(path: Path) -> str:
-        return path.relative_to(book.root).as_posix()
-
-    files = {place(e.path): exercise_url(e.slug) for e in exercises}
-    files |= {place(e.chapter.path): f"{HOME}#{e.chapter.slug}" for e in exercises}
-    for run_id in library.manifests:
-        folder = place(library.folder(run_id))
-        files |= {folder: run_url(run_id), f"{folder}/{FILE_NAME}": run_url(run_id)}
-    return Links(
-        files=files,
-        exercises=frozenset(e.slug for e in exercises),
-        runs=frozenset(library.manifests),
-        metrics=frozenset(METRICS),
-    )

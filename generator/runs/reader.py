@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import UserError, did_you_mean, line_of
 from generator.runs.chrome import read_rank
-from generator.runs.manifest import FILE_NAME, RankFile, read_manifest
+from generator.runs.manifest import FILE_NAME, Manifest, RankFile, read_manifest
 from generator.runs.run import RankTrace, Run
 from generator.texts import read_bytes, read_text
 
@@ -18,6 +20,41 @@ def run_ids(folder: Path) -> tuple[str, ...]:
     if not folder.is_dir():
         return ()
     return tuple(sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The manifests of a folder of runs, and what is wrong with the others."""
+
+    #: Ids of all runs, also of those whose manifest cannot be read, sorted.
+    ids: tuple[str, ...]
+    #: By id: runs with steps first, those that others are compared with at the front.
+    by_id: Mapping[str, Manifest]
+    problems: tuple[UserError, ...]
+
+
+def read_manifests(folder: Path) -> Manifests:
+    """Read all manifests below `folder`, and make sure that the runs they name are there."""
+    ids, found, problems = run_ids(folder), list[Manifest](), list[UserError]()
+    for run_id in ids:
+        try:
+            found.append(read_manifest(folder / run_id / FILE_NAME))
+        except UserError as error:
+            problems.append(error)
+    for manifest in found:
+        for key, named in (("partner", manifest.partner), ("calibration", manifest.link.calibration)):
+            if named and named not in ids:
+                path = folder / manifest.id / FILE_NAME
+                problems.append(
+                    UserError(
+                        f"'{key}' names an unknown run '{named}'",
+                        path=path,
+                        line=line_of(read_text(path), f"{key} ="),
+                        remedy=did_you_mean(named, ids),
+                    )
+                )
+    found.sort(key=lambda m: (not m.has_steps, m.model is None, bool(m.partner), m.id))
+    return Manifests(ids, {m.id: m for m in found}, tuple(problems))
 
 
 def read_run_named(runs: Path, run_id: str) -> Run:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from generator.book import Book
 from generator.errors import Problems
 from generator.lessons.answers import ResolvedChoice, ResolvedExercise, ResolvedNumber, resolve
-from generator.lessons.exercise import Exercise, Prose, TimelineFigure, read_book_exercises
+from generator.lessons.exercise import Exercise, Prose, TimelineFigure, find_exercises
 from generator.lessons.kinds.common import numbers_in
 from generator.lessons.kinds.tolerance import read_tolerance
 from generator.timeline.spans import Timeline
@@ -21,7 +21,7 @@ from tests.lessons.small import DATA, EXERCISE, copy_book, scope, timelines
 
 
 def exercise(book: Book | None = None) -> Exercise:
-    return read_book_exercises(book or Book(root=DATA / "book", title=""))[1]
+    return find_exercises(book or Book(root=DATA / "book", title=""))[0][1]
 
 
 def parts(

@@ -10,14 +10,15 @@ import pytest
 
 from generator.book import Book
 from generator.errors import UserError
-from generator.lessons.check import check
+from generator.lessons.check import examine
+from generator.runs.reader import read_manifests
 from tests.lessons.small import DATA, EXERCISE, VOCABULARY, copy_book, timelines
 
 MISTAKES = tomllib.loads((DATA / "mistakes.toml").read_text("utf-8"))["mistake"]
 
 
 def found(book: Book) -> tuple[UserError, ...]:
-    return check(book, timelines=timelines, vocabulary=VOCABULARY)
+    return examine(book, read_manifests(book.runs), timelines, VOCABULARY).problems
 
 
 def test_the_sample_book_is_sound(tmp_path: Path) -> None:
@@ -106,7 +107,8 @@ def test_a_run_that_cannot_be_reconstructed_is_told_of_once(tmp_path: Path) -> N
             "the SHA-256 differs", path="measured_runs/ddp/rank-000.json.gz", remedy="Restore it."
         )
 
-    problems = check(copy_book(tmp_path), timelines=broken, vocabulary=VOCABULARY)
+    book = copy_book(tmp_path)
+    problems = examine(book, read_manifests(book.runs), broken, VOCABULARY).problems
     assert [str(p) for p in problems] == [
         "measured_runs/ddp/rank-000.json.gz: the SHA-256 differs. Restore it."
     ]
@@ -118,3 +120,54 @@ def test_a_manifest_that_cannot_be_read_is_the_only_problem(tmp_path: Path) -> N
     manifest.write_text(manifest.read_text("utf-8").replace("scheme =", "shceme ="), "utf-8")
     [problem] = found(book)
     assert "unknown key 'shceme'. Did you mean 'scheme'?" in str(problem)
+
+
+def broken_book(tmp_path: Path, old: str, new: str) -> Book:
+    book = copy_book(tmp_path)
+    path = book.root / EXERCISE
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    return book
+
+
+def test_a_file_that_cannot_be_read_is_still_there_for_the_others(tmp_path: Path) -> None:
+    """One mistake is one line: who requires or links the file is not wrong."""
+    book = copy_book(tmp_path)
+    (book.root / "exercises/03-data-parallel/09-ring.md").write_bytes(b"\xff")
+    [problem] = found(book)
+    assert "09-ring.md:1: not UTF-8" in str(problem)
+
+
+def test_a_first_run_without_steps_is_one_problem(tmp_path: Path) -> None:
+    [problem] = found(broken_book(tmp_path, 'runs = ["ddp"', 'runs = ["link", "ddp"'))
+    assert f"{EXERCISE}:4: the first run, 'link', is a calibration" in str(problem)
+
+
+@pytest.mark.parametrize("name", ["main", "sources", "on-a-cluster", "figure-1", "exposed-share-said"])
+def test_a_question_takes_no_id_of_its_page(name: str, tmp_path: Path) -> None:
+    book = broken_book(tmp_path, 'id = "exposed-share"', f'id = "{name}"')
+    assert any(f"the id '{name}' is one that the page has" in str(p) for p in found(book))
+
+
+def test_a_chapter_is_named_once(tmp_path: Path) -> None:
+    book = copy_book(tmp_path)
+    other = book.exercises / "07-data-parallel"
+    other.mkdir()
+    (other / "chapter.md").write_text('+++\nletter = "D"\ntitle = "More"\n+++\n')
+    (other / "11-last.md").write_text('+++\ntitle="T"\nsummary="S"\nruns=["ddp"]\nminutes=1\n+++\n')
+    assert any("the slug 'data-parallel' is also that of" in str(p) for p in found(book))
+
+
+@pytest.mark.parametrize(("key", "named"), [("calibration", "link"), ("partner", "single")])
+def test_a_run_names_runs_that_are_there(key: str, named: str, tmp_path: Path) -> None:
+    book = copy_book(tmp_path)
+    path = book.runs / "ddp/run.toml"
+    text = path.read_text("utf-8")
+    spoilt = text.replace(f'{key} = "{named}"', f'{key} = "{named}x"')
+    if spoilt == text:
+        spoilt = text.replace('kind = "', f'{key} = "{named}x"\nkind = "', 1)
+    path.write_text(spoilt, "utf-8")
+    [problem] = found(book)
+    assert f"'{key}' names an unknown run '{named}x'. Did you mean '{named}'?" in str(problem)
+    assert problem.line is not None

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from generator.book import Book
-from generator.errors import Problems, UserError
+from generator.errors import UserError
 from generator.lessons.exercise import (
     ChoiceQuestion,
     Exercise,
     NumberQuestion,
     Prose,
     TimelineFigure,
+    exercise_files,
+    find_exercises,
     parse_exercise,
-    read_book_exercises,
 )
 from generator.lessons.tables import key_lines
 from tests.lessons.small import DATA, EXERCISE, copy_book
@@ -23,7 +24,7 @@ from tests.lessons.small import DATA, EXERCISE, copy_book
 
 def sample() -> tuple[Exercise, list[str]]:
     book = Book(root=DATA / "book", title="")
-    exercises = read_book_exercises(book)
+    exercises, _ = find_exercises(book)
     assert [e.slug for e in exercises] == ["ring", "exposed-communication"]
     return exercises[1], (DATA / "book" / EXERCISE).read_text("utf-8").splitlines()
 
@@ -138,20 +139,31 @@ def test_a_file_without_keys_is_named(text: str, line: int, says: str, tmp_path:
     book = copy_book(tmp_path)
     path = book.root / EXERCISE
     path.write_text(text, "utf-8")
-    with pytest.raises(Problems) as caught:
-        read_book_exercises(book)
-    assert f"{EXERCISE}:{line}: {says}" in str(caught.value)
+    [problem] = find_exercises(book)[1]
+    assert f"{EXERCISE}:{line}: {says}" in str(problem)
 
 
 def test_a_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     book = copy_book(tmp_path)
     (book.root / EXERCISE).write_bytes(b'+++\ntitle = "\xff"\n+++\n')
-    with pytest.raises(Problems, match="not UTF-8"):
-        read_book_exercises(book)
+    [problem] = find_exercises(book)[1]
+    assert f"{EXERCISE}:2: not UTF-8" in str(problem)
 
 
 def test_a_book_without_exercises_has_none(tmp_path: Path) -> None:
-    assert read_book_exercises(Book(root=tmp_path, title="")) == ()
+    assert find_exercises(Book(root=tmp_path, title="")) == ((), ())
+
+
+def test_files_are_listed_readable_or_not(tmp_path: Path) -> None:
+    book = copy_book(tmp_path)
+    (book.root / EXERCISE).write_bytes(b"\xff")
+    (book.root / "exercises/03-data-parallel/notes.md").write_text("no exercise")
+    found = [(path.name, chapter, slug) for path, chapter, slug in exercise_files(book)]
+    assert found == [
+        ("chapter.md", "data-parallel", ""),
+        ("09-ring.md", "data-parallel", "ring"),
+        ("10-exposed-communication.md", "data-parallel", "exposed-communication"),
+    ]
 
 
 def test_keys_are_found_where_they_stand() -> None:

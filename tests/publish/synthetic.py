@@ -104,7 +104,7 @@ def collective(
 
 def lanes_of(count: int, seed: int = 1, parameters: int = 28) -> list[Lane]:
     return [
-        Lane(r, random.Random(seed * 100 + r), held=[parameters * MB, 0, 2 * parameters * MB, 0, MB])
+        Lane(r, random.Random(seed * 100 + r), held=[parameters * MB, 0, 2 * parameters * MB, 0, 0, MB])
         for r in range(count)
     ]
 

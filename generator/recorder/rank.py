@@ -24,7 +24,7 @@ from generator.recorder.probe import Probe
 from generator.recorder.rankfile import write_rank_file
 from generator.recorder.schemes.base import Context, Scheme
 from generator.recorder.spec import LEARNING_RATE, SEED, RunSpec
-from generator.runs.manifest import RankFile
+from generator.runs.manifest import RankFile, nodes_of
 from generator.units import wire_bytes
 
 #: Longer than the supervisor waits for a sign of life: it, not gloo, is to find a hang.
@@ -51,7 +51,7 @@ class Outcome:
     #: By step; None on a rank that computes no loss.
     losses: tuple[float | None, ...]
     parameters: int
-    #: Thread-CPU time outside waits, and bytes sent under the ring algorithm, by step.
+    #: Thread-CPU time outside waits, and bytes sent over the link under the ring algorithm, by step.
     computation_ns: tuple[int, ...]
     wire_bytes: tuple[float, ...]
 
@@ -61,16 +61,18 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
     rank, world_size = desk.rank, plan.spec.world_size
     join_group(plan.links, plan.folder, rank, world_size)
     log = EventLog(report=desk.report)
-    scheme = importlib.import_module(plan.spec.module).build(Context(
-        rank=rank,
-        world_size=world_size,
-        shape=plan.shape,
-        seed=SEED,
-        learning_rate=LEARNING_RATE,
-        mesh=plan.spec.mesh,
-        options=plan.spec.options,
-        schedule=plan.spec.schedule,
-    ))
+    scheme = importlib.import_module(plan.spec.module).build(
+        Context(
+            rank=rank,
+            world_size=world_size,
+            shape=plan.shape,
+            seed=SEED,
+            learning_rate=LEARNING_RATE,
+            mesh=plan.spec.mesh,
+            options=plan.spec.options,
+            schedule=plan.spec.schedule,
+        )
+    )
     CallProbe(log).attach()
     probe = Probe(log, microbatches=plan.spec.options.accumulation)
     probe.attach(scheme)
@@ -95,7 +97,7 @@ def run_rank(plan: Plan, desk: Desk) -> Outcome:
     if world_size > 1:
         dist.barrier()
     desk.report("writing its file")
-    computation_ns, sent = _totals(log, plan.steps)
+    computation_ns, sent = _totals(log, plan.steps, plan.spec.ranks_per_node)
     file = write_rank_file(plan.folder, rank, world_size, log, plan.base_ns)
     if world_size > 1:
         # Nobody leaves before all have what they need from the others.
@@ -122,8 +124,12 @@ def join_group(links: Links, folder: Path, rank: int, world_size: int) -> None:
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=_GROUP_TIMEOUT)
 
 
-def _totals(log: EventLog, steps: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Computation and ring bytes of each step."""
+def _totals(log: EventLog, steps: int, ranks_per_node: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Computation and ring bytes over the link of each step.
+
+    Calls inside a node do not use the link. Across nodes a rank's part of the interface is smaller by the
+    groups that share it, which counts as so many more bytes.
+    """
     computation: Counter[int] = Counter()
     sent: Counter[int] = Counter()
     for span in log.spans:
@@ -135,7 +141,9 @@ def _totals(log: EventLog, steps: int) -> tuple[tuple[int, ...], tuple[float, ..
             computation[step] -= cpu
         elif "call" in span.arguments:
             a = span.arguments
-            members = 2 if a["op"] in ("send", "recv") else len(a["ranks"])
-            exact = wire_bytes(a["op"], a["bytes"], members)
-            sent[step] += a.get("sent", exact)
+            ranks = [a["src"], a["dst"]] if a["op"] in ("send", "recv") else a["ranks"]
+            nodes = nodes_of(ranks, ranks_per_node)
+            shared = ranks_per_node * nodes / len(ranks) if nodes else 1
+            exact = wire_bytes(a["op"], a["bytes"], len(ranks))
+            sent[step] += 0 if nodes == 1 else a.get("sent", exact) * shared
     return tuple(computation[i] for i in range(steps)), tuple(float(sent[i]) for i in range(steps))

@@ -154,6 +154,8 @@ class Ratio:
 
     Communication is the wire bytes of the ring algorithm over the link's nominal rate, computation
     the thread-CPU time outside waits, both of one rank and step (medians over steps, mean over ranks).
+    Where ranks share an interface, calls inside a node do not count, and a rank's part of the rate is
+    smaller by the groups that use it at once.
     """
 
     communication_ms: float

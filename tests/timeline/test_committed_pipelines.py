@@ -1,0 +1,258 @@
+"""What the committed pipelines show, held against closed forms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from generator.runs.manifest import Schedule
+from generator.timeline.formulas import FORMULAS
+from generator.timeline.graph import Graph, Node
+from generator.timeline.links import ring_link
+from generator.timeline.metrics import METRICS, PIPELINE_WORK
+from generator.timeline.reconstruct import graph_of, representative_step, timeline_of
+from generator.timeline.replay import replay
+from generator.timeline.spans import Activity, Spans, Timeline
+from generator.timeline.validation import loss_difference, validate
+from tests.committed import calibration_of, run, timeline
+
+P, M = 4, 8
+ONE_STAGE = ("pp-gpipe", "pp-1f1b", "pp-unequal", "pp-balanced", "pp-gpipe-slow", "pp-1f1b-slow")
+LOOPS = ("pp-interleaved", "pp-interleaved-zb")
+TURNS = ("pp-zbv", "pp-dualpipev")
+SPLIT = ("pp-interleaved-zb", *TURNS)
+PIPELINES = (*ONE_STAGE, *LOOPS, *TURNS)
+COST = {
+    Activity.FORWARD: 1,
+    Activity.BACKWARD: 2,
+    Activity.BACKWARD_INPUT: 1,
+    Activity.BACKWARD_WEIGHT: 1,
+}
+
+
+def schedule(run_id: str) -> Schedule:
+    found = run(run_id).manifest.schedule
+    assert found is not None
+    return found
+
+
+def chunks(run_id: str) -> int:
+    """Stages on each rank, v."""
+    return schedule(run_id).chunks
+
+
+# ---- the recordings
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_a_pipeline_is_its_partners_training(run_id: str) -> None:
+    ours = run(run_id)
+    partner = run(ours.manifest.partner)
+    assert loss_difference(ours, partner) <= 1e-6
+    assert ours.manifest.batch == partner.manifest.batch
+    assert (ours.manifest.mesh.pp, schedule(run_id).microbatches) == (P, M)
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_its_calls_are_matched_and_its_replay_is_the_recording(run_id: str) -> None:
+    found = validate(run(run_id))
+    assert found.matched == found.calls > 0
+    assert abs(found.median_replay_error) <= 0.05
+
+
+def test_the_slow_runs_share_a_link_and_the_others_share_theirs() -> None:
+    for run_id in PIPELINES:
+        slow = run_id.endswith("-slow")
+        assert run(run_id).manifest.link.calibration == ("link-150mbit" if slow else "link-2gbit")
+
+
+def test_the_slow_link_has_its_rate() -> None:
+    """150 Mbit/s are 0.01875 bytes a ns; Ethernet, IP and TCP headers take some of it."""
+    calibration = calibration_of("pp-1f1b-slow")
+    assert calibration is not None
+    assert ring_link(calibration).bytes_per_ns == pytest.approx(0.01875, rel=0.10)
+
+
+# ---- counts and bytes
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_messages_pass_every_cut_between_ranks_down_and_up(run_id: str) -> None:
+    """2m(pv − 1) messages; in a V the two stages of the last rank follow each other, which needs none."""
+    cuts = P * chunks(run_id) - 1 - (run_id in TURNS)
+    assert METRICS["count"](timeline(run_id)) == METRICS["count"](timeline(run_id), op="send") == 2 * M * cuts
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_every_message_is_one_micro_batch_wide(run_id: str) -> None:
+    model, batch = run(run_id).manifest.model, run(run_id).manifest.batch
+    assert model is not None
+    assert batch is not None
+    assert {c.bytes for c in timeline(run_id).calls} == {
+        4 * batch.sequences // M * batch.tokens * model.d_model
+    }
+
+
+def test_two_stages_on_a_rank_multiply_messages_by_seven_thirds_in_a_loop_and_by_two_in_a_v() -> None:
+    sends = {run_id: METRICS["count"](timeline(run_id), op="send") for run_id in PIPELINES}
+    assert Fraction(int(sends["pp-interleaved"]), int(sends["pp-1f1b"])) == Fraction(7, 3)
+    assert Fraction(int(sends["pp-zbv"]), int(sends["pp-1f1b"])) == 2
+
+
+# ---- stages
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_spans_say_which_stage_of_the_rank_is_worked_on(run_id: str) -> None:
+    for rank in range(P):
+        second = 2 * P - 1 - rank if run_id in TURNS else P + rank
+        stages = {rank, second} if chunks(run_id) == 2 else {rank}
+        spans = timeline(run_id).ranks[rank].computation
+        work = np.isin(spans.activity, PIPELINE_WORK)
+        assert set(spans.chunk[work].tolist()) == stages
+        if chunks(run_id) == 2:
+            # One layer a stage.
+            blocks = work & (spans.layer >= 0)
+            assert (spans.layer[blocks] == spans.chunk[blocks]).all()
+
+
+@pytest.mark.parametrize("run_id", PIPELINES)
+def test_weights_have_a_part_of_their_own_where_backward_is_cut_in_two(run_id: str) -> None:
+    activities = {int(a) for r in timeline(run_id).ranks for a in np.unique(r.computation.activity)}
+    assert (Activity.BACKWARD_WEIGHT in activities) == (run_id in SPLIT)
+
+
+def in_flight(run_id: str, rank: int) -> int:
+    """Most micro-batches of one stage that are between forward and the end of their backward at once."""
+    spans = timeline(run_id).ranks[rank].computation
+    work = np.isin(spans.activity, PIPELINE_WORK)
+    times: dict[tuple[int, int], list[int]] = {}
+    for i in np.flatnonzero(work):
+        key = int(spans.microbatch[i]), int(spans.chunk[i])
+        times.setdefault(key, [int(spans.start_ns[i]), 0])[1] = int(spans.end_ns[i])
+    assert len(times) == M * chunks(run_id)
+    begins = [begin for begin, _ in times.values()]
+    return max(sum(begin <= at < end for begin, end in times.values()) for at in begins)
+
+
+@pytest.mark.parametrize("rank", range(P))
+def test_micro_batches_in_flight(rank: int) -> None:
+    """GPipe m; 1F1B min(m, p − i); interleaved (v + 1)p − 1 − 2i chunks; ZB-V 2p and DualPipeV 2p + 1."""
+    assert in_flight("pp-gpipe", rank) == M
+    for run_id in ("pp-1f1b", "pp-unequal", "pp-balanced", "pp-1f1b-slow"):
+        formula = FORMULAS["pipeline_in_flight"].function
+        assert in_flight(run_id, rank) == min(M, P - rank) == formula(P, M, rank)
+    assert in_flight("pp-interleaved", rank) == 3 * P - 1 - 2 * rank
+    assert in_flight("pp-zbv", rank) == 2 * P
+    assert in_flight("pp-dualpipev", rank) == 2 * P + 1
+
+
+@pytest.mark.parametrize("run_id", [r for r in PIPELINES if r not in ("pp-unequal", "pp-balanced")])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_activations_are_those_of_the_micro_batches_in_flight(run_id: str, rank: int) -> None:
+    """FP32, without dropout: 16E + 4Bs + aBs elements a layer and micro-batch, E = B·s·h.
+
+    The first E of a stage is what it received. PyTorch keeps these buffers for all micro-batches.
+    """
+    model, batch = run(run_id).manifest.model, run(run_id).manifest.batch
+    assert model is not None
+    assert batch is not None
+    bs = batch.sequences // M * batch.tokens
+    layer = 4 * (16 * bs * model.d_model + 4 * bs + model.heads * bs)
+    layers = model.layers // P // chunks(run_id)
+    flying = in_flight(run_id, rank)
+    unused = (M * chunks(run_id) - flying) * 4 * bs * model.d_model
+    held = METRICS["peak_memory"](timeline(run_id), rank=rank, category="activations")
+    assert held == pytest.approx(layers * flying * layer + unused, rel=0.01)
+
+
+# ---- bubbles at unit cost
+
+
+def at_unit_cost(run_id: str) -> Timeline:
+    """The recorded graph with free messages: a forward takes 1, a backward 2, each part of one 1."""
+    ours = run(run_id)
+    step = representative_step(ours)
+    graph = graph_of(ours, step, eager=True)
+    laid = replay(graph, unit_costs(graph))
+    return timeline_of(ours, step, graph, laid, mode="isolated", link_model="free")
+
+
+def unit_costs(graph: Graph) -> np.ndarray:
+    durations = np.zeros(len(graph), np.int64)
+    for program, lane in zip(graph.programs, graph.lanes, strict=True):
+        seen: set[tuple[int, int, int]] = set()
+        for node in lane:
+            i = graph.segment[node]
+            if graph.kind[node] != Node.WORK or program.activity[i] not in PIPELINE_WORK:
+                continue
+            key = int(program.activity[i]), int(program.microbatch[i]), int(program.chunk[i])
+            if key not in seen:
+                seen.add(key)
+                durations[node] = COST[Activity(key[0])]
+    return durations
+
+
+#: With F = I = W = 1 of one chunk: idle time of a rank, and of it all the time it computes 3mv.
+IDLE = {
+    "pp-gpipe": 3 * (P - 1),
+    "pp-1f1b": 3 * (P - 1),
+    # The same for a stage of a quarter of the model over v: F + I + W of a chunk for each other rank.
+    "pp-interleaved": 3 * (P - 1),
+    # (p − 1)(F + I − W)/v, F = I = W = v chunks.
+    "pp-interleaved-zb": P - 1,
+    # (p − 1) times F of a chunk, because all ranks begin and end the step together.
+    "pp-zbv": P - 1,
+    # (2p/2 − 1)(F&B + B − 3W) with F&B = F + B.
+    "pp-dualpipev": (P - 1) * (3 + 2 - 3),
+}
+
+
+@pytest.mark.parametrize("run_id", IDLE)
+def test_bubbles_at_unit_cost_are_those_of_the_closed_forms(run_id: str) -> None:
+    busy = 3 * M * chunks(run_id)
+    unit = at_unit_cost(run_id)
+    for rank in range(P):
+        fraction = METRICS["bubble_fraction"](unit, rank=rank)
+        assert fraction == pytest.approx(IDLE[run_id] / (busy + IDLE[run_id]), abs=1e-12)
+
+
+def test_gpipe_and_1f1b_have_the_bubble_3_11_and_interleaved_3_19() -> None:
+    fractions = {name: METRICS["bubble_fraction"](at_unit_cost(name)) for name in IDLE}
+    assert fractions["pp-gpipe"] == pytest.approx(3 / 11, abs=1e-12)
+    assert fractions["pp-1f1b"] == pytest.approx(3 / 11, abs=1e-12)
+    assert fractions["pp-interleaved"] == pytest.approx(3 / 19, abs=1e-12)
+
+
+# ---- what the runs are for
+
+
+def test_1f1b_loses_to_gpipe_on_a_slow_link_only() -> None:
+    step = {run_id: timeline(run_id).step_ns for run_id in PIPELINES}
+    assert step["pp-1f1b-slow"] > 1.1 * step["pp-gpipe-slow"]
+    assert step["pp-1f1b"] < 1.05 * step["pp-gpipe"]
+
+
+def busiest(run_id: str) -> float:
+    """Longest computation of a rank over the mean of ranks."""
+    busy = [METRICS["busy"](timeline(run_id), rank=rank) for rank in range(P)]
+    return max(busy) / (sum(busy) / P)
+
+
+def test_cut_by_measured_times_stages_are_more_equal_and_the_step_is_shorter() -> None:
+    assert busiest("pp-unequal") > 1.4
+    assert busiest("pp-balanced") < 1.3
+    assert timeline("pp-balanced").step_ns < 0.85 * timeline("pp-unequal").step_ns
+
+
+def layers_of(spans: Spans) -> set[int]:
+    return set(spans.layer[spans.layer >= 0].tolist())
+
+
+def test_the_balanced_cut_leaves_the_head_alone() -> None:
+    cut = run("pp-balanced").manifest.options.layers_per_stage
+    lanes = [layers_of(r.computation) for r in timeline("pp-balanced").ranks]
+    assert tuple(map(len, lanes)) == cut == (3, 3, 2, 0)
+    assert set().union(*lanes) == set(range(8))

@@ -68,6 +68,42 @@ def ring_share(n: int) -> Number:
     return (n - 1) / n
 
 
+@formula("", "derived here; ring simulated for n = 2, 3, 4, 8")
+def ring_all_reduce_steps(n: int) -> Number:
+    """Steps of a ring all-reduce of n ranks: n − 1 that add and n − 1 that copy, 2·(n − 1)."""
+    return 2 * (n - 1)
+
+
+@formula("", "Rajbhandari et al. 2020 (arXiv 1910.02054), §7.1")
+def ddp_wire_elements(parameters: int, n: int) -> Number:
+    """Elements a rank sends to all-reduce the gradients of Ψ parameters once: 2·Ψ·(n − 1)/n."""
+    return 2 * parameters * (n - 1) / n
+
+
+@formula("", "Rajbhandari et al. 2020 (arXiv 1910.02054), §7.2.1")
+def zero1_wire_elements(parameters: int, n: int) -> Number:
+    """Elements a rank sends under ZeRO-1 or ZeRO-2, reduce-scatter and all-gather: 2·Ψ·(n − 1)/n."""
+    return 2 * parameters * (n - 1) / n
+
+
+@formula("", "derived here from PyTorch's ZeroRedundancyOptimizer: all-reduce, then broadcast")
+def zero1_library_wire_elements(parameters: int, n: int) -> Number:
+    """Elements a rank sends (mean) under ZeroRedundancyOptimizer with DDP: 3·Ψ·(n − 1)/n."""
+    return 3 * parameters * (n - 1) / n
+
+
+@formula("", "derived here; ZeRO-3's 3·Ψ (Rajbhandari et al. 2020, §7.2.2) with the root gathered once")
+def fsdp_wire_elements(parameters: int, root: int, n: int) -> Number:
+    """Elements a rank sends under FSDP with a root of `root` parameters: (3·Ψ − Ψ_root)·(n − 1)/n."""
+    return (3 * parameters - root) * (n - 1) / n
+
+
+@formula("", "derived here: an all-reduce of a shard over the nodes")
+def hsdp_wire_elements_across(parameters: int, nodes: int, shards: int) -> Number:
+    """Elements a rank sends to the other nodes under HSDP: 2·(Ψ/shards)·(nodes − 1)/nodes."""
+    return 2 * parameters / shards * (nodes - 1) / nodes
+
+
 @formula("", "Narayanan et al. 2021 (arXiv 2104.04473), §2.3, §3.2")
 def tp_all_reduces(layers: int) -> Number:
     """All-reduces of tensor parallelism in a step of one micro-batch: two forward, two backward a layer."""
@@ -102,3 +138,38 @@ def backward_over_forward() -> Number:
 def adam_state_bytes(parameters: int, ranks: int = 1) -> Number:
     """Parameters, gradients and Adam's two moments in fp32, sharded over ranks: 16·Ψ/N bytes."""
     return 16 * parameters / ranks
+
+
+@formula("B", "Rajbhandari et al. 2020 (arXiv 1910.02054), §5, for 4-byte elements")
+def zero_state_bytes(parameters: int, ranks: int, stage: int) -> Number:
+    """Parameters, gradients and Adam's moments in fp32 a rank: Ψ·16, 8 + 8/N, 4 + 12/N, 16/N by stage 0–3.
+
+    FSDP without resharding, which stands for stage 2, holds 4·Ψ/N more while parameters are gathered:
+    its shard stays beside them.
+    """
+    kept = (16, 8, 4, 0)[stage]
+    return parameters * (kept + (16 - kept) / ranks)
+
+
+@formula("", "derived here; counted on the recorded operations")
+def block_forward_flops(b: int, s: int, h: int) -> Number:
+    """FLOPs of one block's forward, a causal mask counted as the full square: 24·b·s·h² + 4·b·s²·h."""
+    return 24 * b * s * h * h + 4 * b * s * s * h
+
+
+@formula("", "derived here; PyTorch's default stops before the last product of the block (8·b·s·h²)")
+def block_recompute_flops(b: int, s: int, h: int, early_stop: int) -> Number:
+    """FLOPs of computing one block again: its forward, or with early stop 16·b·s·h² + 4·b·s²·h."""
+    return block_forward_flops(b, s, h) - (8 * b * s * h * h if early_stop else 0)
+
+
+@formula("", "derived here; backward taken as twice the forward, which flash attention exceeds")
+def recompute_overhead(s: int, h: int, early_stop: int) -> Number:
+    """Extra FLOPs over FLOPs of a block: 1/3, or with early stop (16·h + 4·s)/(72·h + 12·s)."""
+    return (16 * h + 4 * s) / (72 * h + 12 * s) if early_stop else 1 / 3
+
+
+@formula("", "derived here: no dropout, GELU, flash attention; counted on saved tensors")
+def saved_elements(b: int, s: int, h: int, heads: int) -> Number:
+    """Elements one block saves for backward: 16·b·s·h + 4·b·s (norms) + heads·b·s (log-sum-exp)."""
+    return 16 * b * s * h + 4 * b * s + heads * b * s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.timeline.collectives import Verdict
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
 from generator.timeline.validation import loss_difference, validate
 from tests.committed import run, timeline
@@ -49,7 +50,7 @@ def test_a_rank_of_the_ring_sends_a_chunk_to_the_next_in_each_of_its_steps(rank:
     model = run("ring-all-reduce").manifest.model
     assert model is not None
     sent = [c for c in timeline("ring-all-reduce").calls if c.ranks[0] == rank]
-    assert len(sent) == 2 * (4 - 1)
+    assert len(sent) == FORMULAS["ring_all_reduce_steps"].function(4) == 6
     assert {c.ranks for c in sent} == {(rank, (rank + 1) % 4)}
     assert model.parameters % 4 == 0
     assert {c.bytes for c in sent} == {model.parameters}

@@ -9,6 +9,7 @@ import pytest
 
 from generator.runs.manifest import Model
 from generator.timeline.collectives import Verdict, match_step
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
 from generator.timeline.reconstruct import reconstruct, representative_step
 from generator.timeline.spans import Activity, Timeline
@@ -36,9 +37,13 @@ def ops(run_id: str) -> Counter[str]:
     return Counter(c.op for c in recorded(run_id).calls if 0 in c.ranks)
 
 
-def wire_elements(run_id: str) -> float:
-    """Elements that rank 0 sends, in units of the model's parameters."""
-    return float(METRICS["wire_bytes"](recorded(run_id), rank=0)) / 4 / model(run_id).parameters
+def wire_elements(run_id: str, op: str | None = None) -> float:
+    """Elements that rank 0 sends."""
+    return float(METRICS["wire_bytes"](recorded(run_id), rank=0, op=op)) / 4
+
+
+def closed(name: str, *values: int) -> float:
+    return float(FORMULAS[name].function(*values))
 
 
 @pytest.mark.parametrize("run_id", [*BUCKETED, *SHARDED])
@@ -77,8 +82,8 @@ def test_all_reduces_are_buckets_and_times_m_without_no_sync(run_id: str) -> Non
     options = run(run_id).manifest.options
     times = options.accumulation if options.reduce_each else 1
     assert ops(run_id) == {"all_reduce": times * buckets(run_id)}
-    f = 1 - 1 / run(run_id).manifest.world_size
-    assert wire_elements(run_id) == pytest.approx(times * 2 * f)
+    once = closed("ddp_wire_elements", model(run_id).parameters, run(run_id).manifest.world_size)
+    assert wire_elements(run_id) == pytest.approx(times * once)
 
 
 def test_there_is_one_bucket_one_of_many_and_four_times_as_many() -> None:
@@ -120,33 +125,36 @@ def test_the_library_broadcasts_once_a_rank_and_reduces_by_bucket() -> None:
     assert ops("zero1-library") == {"all_reduce": buckets("zero1-library"), "broadcast": 4}
 
 
-def root_share(run_id: str) -> float:
-    """Share of embedding and head in the parameters."""
+def root(run_id: str) -> int:
+    """Parameters of embedding and head."""
     m = model(run_id)
-    return 1 - m.layers * (12 * m.d_model**2 + 4 * m.d_model) / m.parameters
+    return m.parameters - m.layers * (12 * m.d_model**2 + 4 * m.d_model)
 
 
-@pytest.mark.parametrize(("run_id", "payloads"), [("zero1", 2), ("zero1-library", 3), ("zero2", 2)])
-def test_wire_elements_of_zero_1_and_2(run_id: str, payloads: int) -> None:
+@pytest.mark.parametrize(("run_id", "name"), [
+    ("zero1", "zero1_wire_elements"),
+    ("zero1-library", "zero1_library_wire_elements"),
+    ("zero2", "zero1_wire_elements"),
+])  # fmt: skip
+def test_wire_elements_of_zero_1_and_2(run_id: str, name: str) -> None:
     """2fΨ for ZeRO-1 and 2; the library all-reduces, 2fΨ, and broadcasts, fΨ."""
-    assert wire_elements(run_id) == pytest.approx(payloads * 3 / 4)
+    assert wire_elements(run_id) == pytest.approx(closed(name, model(run_id).parameters, 4))
 
 
 @pytest.mark.parametrize("run_id", ["fsdp", "fsdp-no-prefetch"])
 def test_wire_elements_of_fsdp(run_id: str) -> None:
     """f(2Ψ_blocks + Ψ_root + Ψ): a little less than 3fΨ, as the root is gathered once."""
-    assert wire_elements(run_id) == pytest.approx(3 / 4 * (3 - root_share(run_id)))
+    expected = closed("fsdp_wire_elements", model(run_id).parameters, root(run_id), 4)
+    assert wire_elements(run_id) == pytest.approx(expected)
 
 
 def test_hybrid_sharding_sends_a_half_in_the_node_and_a_shard_across() -> None:
     """Inside, shards over 2: f(3Ψ − Ψ_root), f = 1/2. Across, the all-reduce of half: 2·(1/2)·Ψ/2."""
-    by_op = {
-        op: METRICS["wire_bytes"](recorded("hsdp"), rank=0, op=op) / 4 / model("hsdp").parameters
-        for op in ("all_gather", "reduce_scatter", "all_reduce")
-    }
-    inside = by_op["all_gather"] + by_op["reduce_scatter"]
-    assert inside == pytest.approx((3 - root_share("hsdp")) / 2)
-    assert by_op["all_reduce"] == pytest.approx(1 / 2)
+    psi = model("hsdp").parameters
+    inside = wire_elements("hsdp", "all_gather") + wire_elements("hsdp", "reduce_scatter")
+    assert inside == pytest.approx(closed("fsdp_wire_elements", psi, root("hsdp"), 2))
+    across = wire_elements("hsdp", "all_reduce")
+    assert across == pytest.approx(closed("hsdp_wire_elements_across", psi, 2, 2))
     groups = {(c.op, c.ranks) for c in recorded("hsdp").calls}
     assert {ranks for op, ranks in groups if op == "all_reduce"} == {(0, 2), (1, 3)}
     assert {ranks for op, ranks in groups if op != "all_reduce"} == {(0, 1), (2, 3)}
@@ -180,6 +188,23 @@ def test_state_memory_is_that_of_the_zero_formulas(
 ) -> None:
     """Bytes a parameter as the optimizer begins. FSDP has resharded by then, also for ZeRO-2."""
     assert tuple(at_optimizer(run_id, rank).values()) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize(("run_id", "ranks", "stage"), [
+    ("ddp", 4, 0), ("zero1", 4, 1), ("zero1-library", 4, 1), ("fsdp", 4, 3), ("hsdp", 2, 3)])  # fmt: skip
+def test_state_memory_adds_up_to_that_of_its_stage(run_id: str, ranks: int, stage: int) -> None:
+    psi = model(run_id).parameters
+    expected = closed("zero_state_bytes", psi, ranks, stage)
+    assert sum(at_optimizer(run_id, 0).values()) * psi == pytest.approx(expected, rel=0.02)
+
+
+def test_zero_2_holds_its_formula_and_a_shard_of_the_parameters() -> None:
+    """Gathered parameters are held in forward and backward, reduced gradients and state at the optimizer."""
+    psi = model("zero2").parameters
+    held = at_optimizer("zero2", 0)
+    total = (peak("zero2", "parameters") + held["gradients"] + held["optimizer"]) * psi
+    expected = closed("zero_state_bytes", psi, 4, 2) + 4 * psi / 4
+    assert total == pytest.approx(expected, rel=0.02)
 
 
 def peak(run_id: str, category: str) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 from generator.runs.manifest import Batch, Model
 from generator.runs.run import Kind
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
 from generator.timeline.validation import loss_difference, validate
 from tests.committed import run, timeline
@@ -65,16 +66,22 @@ def extra(run_id: str) -> int:
 
 def test_reentrant_recomputation_adds_the_forward_of_every_block() -> None:
     m, batch = shape()
-    bs, s, h = batch.sequences * batch.tokens, batch.tokens, m.d_model
-    assert extra("recompute-reentrant") == m.layers * (24 * bs * h * h + 4 * bs * s * h)
+    forward = FORMULAS["block_forward_flops"].function(batch.sequences, batch.tokens, m.d_model)
+    assert extra("recompute-reentrant") == m.layers * forward
 
 
 def test_early_stop_leaves_out_the_last_product_of_every_block() -> None:
     """16Bsh² + 4Bs²h a block: (16h + 4s)/(72h + 12s) of the block's FLOPs without flash attention."""
     m, batch = shape()
-    bs, s, h = batch.sequences * batch.tokens, batch.tokens, m.d_model
-    assert extra("recompute-early-stop") == m.layers * (16 * bs * h * h + 4 * bs * s * h)
-    assert extra("recompute-reentrant") - extra("recompute-early-stop") == m.layers * 8 * bs * h * h
+    b, s, h = batch.sequences, batch.tokens, m.d_model
+    again = FORMULAS["block_recompute_flops"].function(b, s, h, 1)
+    assert extra("recompute-early-stop") == m.layers * again
+    assert extra("recompute-reentrant") - extra("recompute-early-stop") == m.layers * 8 * b * s * h * h
+    # Against a backward of twice the forward; flash attention's is longer.
+    overhead = FORMULAS["recompute_overhead"].function
+    forward = FORMULAS["block_forward_flops"].function(b, s, h)
+    assert overhead(s, h, 1) == pytest.approx(again / (3 * forward))
+    assert overhead(s, h, 0) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("run_id", RECOMPUTED)
@@ -94,9 +101,9 @@ def peak(run_id: str, category: str) -> float:
 def test_recomputation_holds_the_inputs_of_all_blocks_and_one_block(run_id: str) -> None:
     """One block saves 16E + 4Bs + aBs elements, of which its input, E, is among the L inputs."""
     m, batch = shape()
-    bs = batch.sequences * batch.tokens
-    e = bs * m.d_model
-    elements = m.layers * e + 15 * e + (4 + m.heads) * bs
+    e = batch.sequences * batch.tokens * m.d_model
+    block = FORMULAS["saved_elements"].function(batch.sequences, batch.tokens, m.d_model, m.heads)
+    elements = m.layers * e + block - e
     assert peak(run_id, "activations") == pytest.approx(4 * elements, rel=0.02)
 
 

@@ -26,6 +26,10 @@ def describe(func: Any, args: Any, kwargs: Any, result: Any) -> dict[str, Any]:
     }
     if flops := count_flops(func, args, kwargs, result):
         told["flops"] = flops
+    place = {_FLASH: 4, _FLASH_BACKWARD: 7}.get(func.overloadpacket)
+    if place is not None:
+        # What the FLOPs do not say: of a causal mask they count the full square.
+        told["causal"] = bool(args[place] if len(args) > place else kwargs.get("is_causal", False))
     return told
 
 

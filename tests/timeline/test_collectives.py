@@ -104,3 +104,21 @@ def test_without_numbers_the_fast_way_is_checked_against_causality(tmp_path: Pat
     wrong = {m.culprits: m for m in match(kept) if m.verdict is not Verdict.MATCHED}
     assert sorted(wrong) == [(0,), (1,), (2,)]
     assert all(a.seq == MISSING for a in kept)
+
+
+def all_to_alls(folder: Path, sizes: tuple[int, ...], sent: tuple[int, ...]) -> list[Arrival]:
+    """One all-to-all of three ranks: the payload of each, and what each sends to the others."""
+    scripts: list[Script] = [[Work(10), Issue("a2a", ALL, 5), Wait("a2a")] for _ in ALL]
+    calls = calls_of(folder, scripts, seq=True)
+    return [replace(a, op="all_to_all", bytes=sizes[a.rank], sent=sent[a.rank]) for a in calls]
+
+
+def test_uneven_parts_are_no_mismatch_and_the_largest_is_the_payload(tmp_path: Path) -> None:
+    (found,) = match(all_to_alls(tmp_path, (640, 64, 96), (32, 48, 16)))
+    assert found.verdict is Verdict.MATCHED
+    assert found.bytes == 640
+
+
+def test_even_parts_of_unlike_size_are_a_mismatch(tmp_path: Path) -> None:
+    (found,) = match(all_to_alls(tmp_path, (64, 64, 96), (MISSING, MISSING, MISSING)))
+    assert (found.verdict, found.culprits) == (Verdict.SIZE_MISMATCH, (2,))

@@ -145,9 +145,9 @@ FACTS: dict[str, Fact] = {
         ),
         Fact(
             "microbatches",
-            lambda m: m.schedule.microbatches if m.schedule else 1,
+            lambda m: m.microbatches,
             "",
-            "Micro-batches of a step; 1 where there is no pipeline.",
+            "Micro-batches of a step, of a pipeline or of gradient accumulation; 1 elsewhere.",
         ),
         Fact("units", lambda m: m.options.units, "", "FSDP units below the root; 0 elsewhere."),
         Fact(

@@ -255,7 +255,10 @@ def _what(manifest: Manifest) -> tuple[Fact, ...]:
         "FSDP units": f"{options.units} below the root" if options.units else "",
         "prefetch": f"{options.prefetch} unit" if options.prefetch else "",
         "unshard": "asynchronous" if options.asynchronous_unshard else "",
-        "after forward": "resharded" if options.reshard_after_forward else "",
+        "after forward": "resharded" if options.reshard_after_forward else "kept" if options.units else "",
+        "accumulation": f"{options.accumulation} micro-batches" if options.accumulation else "",
+        "gradients reduced": "for each of them" if options.reduce_each else "",
+        "recomputation": options.recompute.replace("-", " "),
     }
     facts += [Fact(name, value) for name, value in named.items() if value]
     return tuple(facts)

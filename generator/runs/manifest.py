@@ -244,6 +244,11 @@ class Manifest:
         return self.kind != "calibration"
 
     @property
+    def microbatches(self) -> int:
+        """Micro-batches of a step: a pipeline's, or those whose gradients are added up."""
+        return self.schedule.microbatches if self.schedule else max(1, self.options.accumulation)
+
+    @property
     def timed_steps(self) -> tuple[int, ...]:
         """Indices of the steps that may be representative: neither warm-up nor detail."""
         return tuple(s.index for s in self.steps if not s.warmup and not s.detail)

@@ -130,7 +130,7 @@ def timeline_of(
         ),
         calls=tuple(_call(graph, schedule, i, m) for i, m in enumerate(graph.matches)),
         stages=run.manifest.mesh.pp * (schedule_of.chunks if schedule_of else 1),
-        microbatches=schedule_of.microbatches if schedule_of else 1,
+        microbatches=run.manifest.microbatches,
     )
 
 

@@ -122,3 +122,9 @@ def test_accumulation_has_one_forward_and_one_backward_a_micro_batch() -> None:
     names = [trace.text(int(i)) for i in trace.phase[chosen]]
     assert names == ["forward", "backward"] * 8 + ["optimizer"]
     assert [int(m) for m in trace.microbatch[chosen][:-1]] == [m for m in range(8) for _ in (0, 1)]
+
+
+def test_accumulation_is_told_by_micro_batch_in_timelines() -> None:
+    found = timeline("accumulation")
+    assert found.microbatches == 8
+    assert set(found.ranks[0].computation.microbatch) == {*range(8), -1}

@@ -147,7 +147,8 @@ def description(timeline: Timeline) -> str:
     facts = [rank_facts(timeline, r) for r in range(len(timeline.ranks))]
     said = []
     if numbered(timeline):
-        said.append(f"{integer(timeline.stages)} stages and {integer(timeline.microbatches)} micro-batches.")
+        stages = f"{integer(timeline.stages)} stages and " if timeline.stages > 1 else ""
+        said.append(f"{stages}{integer(timeline.microbatches)} micro-batches.")
     said.append(
         f"On average a rank spends {percent(mean([f.forward for f in facts]))} of the step in forward, "
         f"{percent(mean([f.backward for f in facts]))} in backward and "

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from generator.cli import main
 from generator.errors import Problems, UserError
 
-COMMANDS = ("build", "check", "eval", "figure", "metrics", "reconstruct", "record", "serve")
+COMMANDS = ("build", "check", "eval", "figure", "metrics", "reconstruct", "record", "serve", "verify")
 
 
 @pytest.fixture
@@ -92,6 +92,27 @@ def test_record_names_the_run_that_was_meant(shardbook: Shardbook) -> None:
 
 def test_record_of_nothing_is_a_mistake_in_use(shardbook: Shardbook) -> None:
     assert shardbook("record").exit_code == 2
+
+
+def test_record_of_all_and_of_some_at_once_is_a_mistake_in_use(shardbook: Shardbook) -> None:
+    assert shardbook("record", "--all", "ddp").exit_code == 2
+
+
+def test_verify_prints_a_row_a_run_and_a_line_a_failure(
+    shardbook: Shardbook, repository: Path, tmp_path: Path
+) -> None:
+    for name in ("single", "tp"):
+        shutil.copytree(repository / "measured_runs" / name, tmp_path / name)
+    shutil.copytree(repository / "measured_runs" / "link-2gbit", tmp_path / "link-2gbit")
+    assert shardbook("verify", str(tmp_path)).exit_code == 0
+    (tmp_path / "tp" / "rank-002.json.gz").unlink()
+    result = shardbook("verify", str(tmp_path))
+    assert result.exit_code == 1
+    rows = {line.split()[0]: line.split()[-1] for line in result.stdout.splitlines()[1:]}
+    assert rows == {"link-2gbit": "ok", "single": "ok", "tp": "failed"}
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "'rank-002.json.gz' is missing" in line
 
 
 def test_outside_a_book_says_what_is_missing(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def items(timeline: Timeline, *, numbers: bool = True, held: bool = True) -> lis
     marks = {lanes.MARK[a] for a in acts if a in lanes.MARK}
     found = [Item(f"{mark} k", name) for mark, name in _NAMES.items() if mark in marks]
     if Activity.BACKWARD_INPUT in acts:
-        found = [Item(i.cls, "input gradient") if i.words == "backward" else i for i in found]
+        words = "backward, or input gradient" if Activity.BACKWARD in acts else "input gradient"
+        found = [Item(i.cls, words) if i.words == "backward" else i for i in found]
     if numbers:
         found.append(Item("", f"number: {'micro-batch' if lanes.numbered(timeline) else 'layer'}"))
         if any(lanes.own_stage(lane.computation).any() for lane in timeline.ranks):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 #: Widths in em of a Helvetica-like face, by group of characters; what is in none is 0.556.
 _WIDTHS = {
-    0.25: "ijl|'",
+    0.25: "ijl|'′",
     0.285: "ft.,:;I !/\u2009\u00a0·()[]-",
     0.34: "r",
     0.5: "ckJsvxyz",

@@ -149,6 +149,8 @@ def test_brackets_follow_from_the_spans() -> None:
     assert [p.name for p in schedule(one_batch)] == ["all forwards", "all backwards"]
     warm, steady, drain = schedule(STEPS["pp-1f1b"])
     assert warm.end_ns <= steady.start_ns < steady.end_ns == drain.start_ns < drain.end_ns
+    # Micro-batches without stages add up gradients: there is nothing to fill or drain.
+    assert schedule(replace(STEPS["pp-1f1b"], stages=1)) == ()
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -227,6 +227,9 @@ def schedule(timeline: Timeline) -> tuple[Phase, ...]:
     last_forward, end = int(forward[-1, 1]), int(backward[-1, 1])
     if not numbered(timeline):
         return Phase("forward", first, last_forward), Phase("backward", turn, end)
+    if timeline.stages == 1:
+        # Micro-batches that add up gradients: nothing warms up or drains, and the blocks say the rest.
+        return ()
     if last_forward <= turn:
         return Phase("all forwards", first, last_forward), Phase("all backwards", turn, end)
     warm = int(forward[forward[:, 1] <= turn][-1, 1])

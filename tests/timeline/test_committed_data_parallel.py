@@ -17,7 +17,7 @@ from generator.timeline.validation import loss_difference, validate
 from tests.committed import run, timeline
 
 BUCKETED = ("ddp-tiny-buckets", "ddp", "ddp-one-bucket", "ddp-accumulate", "ddp-accumulate-sync")
-SHARDED = ("zero1", "zero1-library", "zero2", "fsdp", "fsdp-no-prefetch", "hsdp")
+SHARDED = ("zero1", "zero1-library", "zero2", "fsdp", "fsdp-no-prefetch", "fsdp-nodes", "hsdp")
 
 
 def model(run_id: str) -> Model:
@@ -114,6 +114,7 @@ def test_one_bucket_hides_nothing() -> None:
     ("zero2", {"all_gather": 9, "reduce_scatter": 9}),
     ("fsdp", {"all_gather": 17, "reduce_scatter": 9}),
     ("fsdp-no-prefetch", {"all_gather": 17, "reduce_scatter": 9}),
+    ("fsdp-nodes", {"all_gather": 17, "reduce_scatter": 9}),
     ("hsdp", {"all_gather": 17, "reduce_scatter": 9, "all_reduce": 9}),
 ])  # fmt: skip
 def test_calls_of_a_step(run_id: str, expected: dict[str, int]) -> None:
@@ -141,7 +142,7 @@ def test_wire_elements_of_zero_1_and_2(run_id: str, name: str) -> None:
     assert wire_elements(run_id) == pytest.approx(closed(name, model(run_id).parameters, 4))
 
 
-@pytest.mark.parametrize("run_id", ["fsdp", "fsdp-no-prefetch"])
+@pytest.mark.parametrize("run_id", ["fsdp", "fsdp-no-prefetch", "fsdp-nodes"])
 def test_wire_elements_of_fsdp(run_id: str) -> None:
     """f(2Ψ_blocks + Ψ_root + Ψ): a little less than 3fΨ, as the root is gathered once."""
     expected = closed("fsdp_wire_elements", model(run_id).parameters, root(run_id), 4)
@@ -158,7 +159,19 @@ def test_hybrid_sharding_sends_a_half_in_the_node_and_a_shard_across() -> None:
     groups = {(c.op, c.ranks) for c in recorded("hsdp").calls}
     assert {ranks for op, ranks in groups if op == "all_reduce"} == {(0, 2), (1, 3)}
     assert {ranks for op, ranks in groups if op != "all_reduce"} == {(0, 1), (2, 3)}
-    assert run("hsdp").manifest.link.ranks_per_node == 2
+    assert {run(r).manifest.link.ranks_per_node for r in ("hsdp", "fsdp-nodes")} == {2}
+
+
+def test_between_nodes_hybrid_sharding_sends_less_than_full_sharding() -> None:
+    """Bytes that leave a node: of a ring over all ranks, what one rank sends; of two rings across, two.
+
+    Full sharding: f(3Ψ − Ψ_root), f = 3/4. Hybrid: two ranks, each half of Ψ.
+    """
+    full = wire_elements("fsdp-nodes")
+    hybrid = 2 * wire_elements("hsdp", "all_reduce")
+    psi = model("hsdp").parameters
+    assert full / hybrid == pytest.approx(3 / 4 * (3 - root("hsdp") / psi))
+    assert METRICS["transfer"](timeline("hsdp")) < 0.75 * METRICS["transfer"](timeline("fsdp-nodes"))
 
 
 # ---- memory

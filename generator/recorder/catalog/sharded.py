@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from generator.recorder.spec import RunSpec, scheme_module
+from generator.recorder.spec import NODES_CALIBRATION, RunSpec, scheme_module
 from generator.runs.manifest import Options
 
 _FSDP = RunSpec(
@@ -59,6 +59,15 @@ SPECS = (
     ),
     replace(
         _FSDP,
+        id="fsdp-nodes",
+        title="Fully sharded data parallelism on two nodes",
+        description="As fsdp, but on two nodes of two ranks with a slow link between them, over which every "
+        "all-gather and reduce-scatter goes: what hybrid sharding is measured against.",
+        ranks_per_node=2,
+        calibration=NODES_CALIBRATION,
+    ),
+    replace(
+        _FSDP,
         id="hsdp",
         title="Hybrid sharding (HSDP)",
         description="Two nodes of two ranks with a slow link between them. Parameters are sharded over the "
@@ -66,6 +75,6 @@ SPECS = (
         scheme="hsdp",
         mesh={"dp": 2, "shard": 2},
         ranks_per_node=2,
-        calibration="link-2gbit-nodes",
+        calibration=NODES_CALIBRATION,
     ),
 )

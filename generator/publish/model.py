@@ -247,7 +247,8 @@ class MetricLine:
 @dataclass(frozen=True, slots=True)
 class CalibrationLine:
     op: str
-    members: int
+    #: How many, and on how many nodes where ranks share one.
+    members: str
     payload: str
     median: str
     quartiles: str

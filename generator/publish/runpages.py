@@ -117,8 +117,11 @@ def link_rate(manifest: Manifest) -> str:
         return "none"
     if not manifest.link.rate_mbit:
         return "loopback"
-    rate = manifest.link.rate_mbit
-    return f"{show.number(rate / 1000, 0 if rate % 1000 == 0 else 1)}{show.THIN}Gbit/s"
+    rate, shared = manifest.link.rate_mbit, manifest.link.ranks_per_node
+    each = f" for {shared} ranks" if shared > 1 else ""
+    if rate < 1000:
+        return f"{rate}{show.THIN}Mbit/s{each}"
+    return f"{show.number(rate / 1000, 0 if rate % 1000 == 0 else 1)}{show.THIN}Gbit/s{each}"
 
 
 def _checks(library: Library, manifest: Manifest) -> tuple[Check, ...]:
@@ -325,11 +328,15 @@ def _files(manifest: Manifest) -> tuple[FileLine, ...]:
     )
 
 
+def _counted_nodes(nodes: int) -> str:
+    return "one node" if nodes == 1 else f"{nodes} nodes"
+
+
 def _table(manifest: Manifest) -> tuple[CalibrationLine, ...]:
     return tuple(
         CalibrationLine(
             op=row.op.replace("_", "-"),
-            members=row.members,
+            members=f"{row.members} on {_counted_nodes(row.nodes)}" if row.nodes else str(row.members),
             payload=show.size(row.bytes),
             median=show.number(row.median_ns / 1e6, 2),
             quartiles=f"{show.number(row.low_ns / 1e6, 2)} to {show.number(row.high_ns / 1e6, 2)}",

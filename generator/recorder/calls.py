@@ -83,7 +83,12 @@ class CallProbe:
             return None
         key = ("collective", group)
         arguments = {
-            "call": self._calls, "op": op, "group": group, "ranks": ranks, "seq": self._sequences[key]}
+            "call": self._calls,
+            "op": op,
+            "group": group,
+            "ranks": ranks,
+            "seq": self._sequences[key],
+        }
         self._calls += 1
         self._sequences[key] += 1
         return self.log.begin(operator, "cpu_op", arguments)
@@ -135,9 +140,16 @@ class CallProbe:
             source, destination = (here, there) if name == "send" else (there, here)
             key = (name, group.group_name, source, destination, tag)
             arguments = {
-                "call": self._calls, "op": name, "group": group.group_name, "ranks": ranks,
-                "seq": self._sequences[key], "src": source, "dst": destination, "tag": tag,
-                **_payload([tensors])}
+                "call": self._calls,
+                "op": name,
+                "group": group.group_name,
+                "ranks": ranks,
+                "seq": self._sequences[key],
+                "src": source,
+                "dst": destination,
+                "tag": tag,
+                **_payload([tensors]),
+            }
             self._calls += 1
             self._sequences[key] += 1
             self.log.communicate(tensors)

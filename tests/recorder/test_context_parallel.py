@@ -92,7 +92,8 @@ def test_contiguous_order_gives_later_ranks_more_and_zigzag_all_the_same(
     assert fair == [LAYERS * s * (s + 1) // 8] * 4
     # Computed is the full square of a diagonal tile, so in tiles: 4r + 3 of rank r, or 9 of each.
     assert [len(attended(runs["cp-ring"], r, name)) for r in range(4)] == [
-        LAYERS * (4 * r + 3) for r in range(4)]
+        LAYERS * (4 * r + 3) for r in range(4)
+    ]
     assert [len(attended(runs["cp-ring-zigzag"], r, name)) for r in range(4)] == [LAYERS * 9] * 4
 
 

@@ -26,7 +26,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SmallRun]:
     out = tmp_path_factory.mktemp("runs")
     return {
         name: record_small(RUNS[name], out)
-        for router in ROUTERS for name in (f"single-moe-{router}", f"ep-{router}")
+        for router in ROUTERS
+        for name in (f"single-moe-{router}", f"ep-{router}")
     }
 
 

@@ -41,7 +41,9 @@ def test_each_all_reduce_has_become_a_pair(phase: str, layer: int, runs: dict[st
     whole, pairs = (calls_in(runs[n], phase, f"layer {layer}") for n in ("tp", "tp-sp"))
     assert Counter((c["op"], c["bytes"]) for c in whole) == {("all_reduce", STREAM): 2}
     assert Counter((c["op"], c["bytes"]) for c in pairs) == {
-        ("all_gather", STREAM): 2, ("reduce_scatter", STREAM): 2}
+        ("all_gather", STREAM): 2,
+        ("reduce_scatter", STREAM): 2,
+    }
     sent = [sum(wire_bytes(c["op"], c["bytes"], 2) for c in calls) for calls in (whole, pairs)]
     assert sent[0] == sent[1]
 

@@ -63,7 +63,8 @@ def test_messages_of_a_layer(run_id: str, layer: int) -> None:
 def test_ulysses_has_four_all_to_alls_forward_and_four_backward(layer: int) -> None:
     for phase in ("forward", "backward"):
         assert [(c.op, c.bytes) for c in calls("cp-ulysses", phase, layer)] == [
-            ("all_to_all", 4 * C * WIDTH)] * 4
+            ("all_to_all", 4 * C * WIDTH)
+        ] * 4
 
 
 @pytest.mark.parametrize("run_id", ALL)

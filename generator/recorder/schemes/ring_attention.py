@@ -101,8 +101,14 @@ class RingAttention(torch.autograd.Function):
             for i, j, diagonal in ring.pairs(ring.owner(turn)):
                 # With the denominator of the whole row, each part's gradients are right by themselves.
                 parts = attend_backward(
-                    tile(gradient, i), tile(q, i), *(tile(x, j) for x in block),
-                    tile(out, i), tile(log_sum, i).squeeze(-1), 0.0, diagonal)
+                    tile(gradient, i),
+                    tile(q, i),
+                    *(tile(x, j) for x in block),
+                    tile(out, i),
+                    tile(log_sum, i).squeeze(-1),
+                    0.0,
+                    diagonal,
+                )
                 for total, part in zip((of_q, *of_block), parts, strict=True):
                     tile(total, i if total is of_q else j).add_(part)
             if travelling:

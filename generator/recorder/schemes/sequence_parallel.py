@@ -31,7 +31,8 @@ from generator.recorder.schemes.base import Context
 BY_TOKEN = Shard(1)
 GATHER = PrepareModuleInput(input_layouts=(BY_TOKEN,), desired_input_layouts=(Replicate(),))
 GATHER_HEAD = PrepareModuleInput(
-    input_layouts=(BY_TOKEN,), desired_input_layouts=(Replicate(),), use_local_output=True)
+    input_layouts=(BY_TOKEN,), desired_input_layouts=(Replicate(),), use_local_output=True
+)
 
 BLOCK = {
     "norm1": SequenceParallel(),
@@ -81,8 +82,7 @@ class TensorSequenceParallel:
         # Two groups, because one fused update cannot mix cut and whole parameters.
         cut = [p for p in self.model.parameters() if isinstance(p, DTensor)]
         whole = [p for p in self.model.parameters() if not isinstance(p, DTensor)]
-        self.optimizer = AdamW(
-            [{"params": cut}, {"params": whole}], lr=context.learning_rate, foreach=True)
+        self.optimizer = AdamW([{"params": cut}, {"params": whole}], lr=context.learning_rate, foreach=True)
 
     def step(self, batch: Batch) -> Tensor:
         loss = loss_of(self.model(batch.inputs), batch.targets)
@@ -94,8 +94,12 @@ class TensorSequenceParallel:
 
     def add_up_norms(self) -> None:
         """Reduce the gradients of all norms at once; the optimizer would reduce each of them, thrice."""
-        norms = [p for block in self.model.blocks.values()
-                 for norm in (block.norm1, block.norm2) for p in norm.parameters()]
+        norms = [
+            p
+            for block in self.model.blocks.values()
+            for norm in (block.norm1, block.norm2)
+            for p in norm.parameters()
+        ]
         partial = [p.grad.to_local() for p in norms]
         summed = torch.cat(partial)
         dist.all_reduce(summed)

@@ -183,9 +183,7 @@ def figure(started: Started, run: str, output: Path, mode: str) -> None:
 
 
 @main.command()
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder; the book's site/ otherwise."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder; the book's site/ otherwise.")
 @pass_started
 def build(started: Started, out: Path | None) -> None:
     """Build the book into a folder of pages."""

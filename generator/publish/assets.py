@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import UserError
+from generator.texts import read_text
 
 CSS = ("tokens", "base", "figure", "home", "exercise", "run", "code", "print")
 #: A file may use only what those before it define.
@@ -43,7 +44,7 @@ def assets(templates: Sequence[Path]) -> Assets:
 
 def join(templates: Sequence[Path], kind: str, names: Sequence[str]) -> bytes:
     """The files of a kind ("css" or "js"), each from the first folder that has it, in one."""
-    texts = [_find(templates, f"{kind}/{name}.{kind}").read_text(encoding="utf-8").strip() for name in names]
+    texts = [read_text(_find(templates, f"{kind}/{name}.{kind}")).strip() for name in names]
     return ("\n\n".join(texts) + "\n").encode()
 
 

@@ -35,7 +35,6 @@ class Library:
         self._timelines: dict[tuple[str, str, int | None], Timeline] = {}
         self._broken: dict[str, UserError] = {}
         self._inputs: dict[str, bytes] = {}
-        self._said: set[str] = set()
         #: What could be read of all manifests, and what is wrong with the others.
         self.runs = read_manifests(book.runs)
 
@@ -100,8 +99,7 @@ class Library:
 
     def _run(self, run_id: str) -> Run:
         if run_id not in self._runs:
-            if run_id not in self._said:
-                self._said.add(run_id)
+            if self.manifests[run_id].ranks:
                 self._progress(f"Reading {run_id}")
             self._runs[run_id] = read_run(self._folder / run_id)
         return self._runs[run_id]

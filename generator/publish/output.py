@@ -6,13 +6,20 @@ interrupted leaves the previous site as it was.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from generator.book import Book
 from generator.errors import UserError
+from generator.texts import reason
+
+try:
+    import fcntl
+except ImportError:  # not on Windows; two builds at once can get in each other's way there
+    fcntl = None  # type: ignore[assignment]
 
 #: Kept from one build to the next: it is the project's, not the site's.
 KEPT = ".gitignore"
@@ -29,22 +36,43 @@ def check_target(book: Book, out: Path) -> None:
             raise UserError(
                 "a site cannot take the place of its sources", path=out, remedy="Name another folder."
             )
-    _recover(out)
+    with _alone(out.parent):
+        _recover(out)
     if out.exists() and not out.is_dir():
         raise UserError("this is a file", path=out, remedy="Name a folder.")
-    if out.is_dir() and any(p.name != KEPT for p in out.iterdir()) and not _is_site(out):
+    present = sorted(p.name for p in out.iterdir() if p.name != KEPT) if out.is_dir() else []
+    if present and not _is_site(out):
         raise UserError(
             "this folder holds something else than a site", path=out, remedy="Name an empty or a new folder."
+        )
+    if present and present[0].startswith("."):  # such as .git: no build made it, and none may remove it
+        raise UserError(
+            f"beside the site this folder holds {present[0]}, which a build would remove",
+            path=out,
+            remedy="Name another folder, and copy the site from there.",
         )
 
 
 def write(files: Mapping[str, bytes | Path], out: Path) -> None:
     """Make `out` hold exactly `files` (address to content, or to a file to copy) and its .gitignore."""
     out = out.resolve()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(out.parent):
+            _write(files, out)
+    except OSError as error:
+        raise UserError(
+            f"the site cannot be written: {reason(error)}",
+            path=error.filename or out,
+            remedy="Name another folder, or mend this one.",
+        ) from None
+
+
+def _write(files: Mapping[str, bytes | Path], out: Path) -> None:
     fresh, old = _beside(out, "new"), _beside(out, "old")
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        fresh.mkdir(parents=True)
+        fresh.mkdir()
         kept = out / KEPT
         # First, so that what an interrupted build leaves behind is ignored by git too.
         (fresh / KEPT).write_bytes(kept.read_bytes() if kept.is_file() else b"*\n")
@@ -56,12 +84,22 @@ def write(files: Mapping[str, bytes | Path], out: Path) -> None:
         if not kept.is_file():
             (fresh / KEPT).unlink()
         _swap(fresh, out, old)
-    except OSError as error:
-        raise UserError(
-            f"the site cannot be written: {error.strerror}", path=out, remedy="Name another folder."
-        ) from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other build writes beside this one's site; nothing is left behind."""
+    if fcntl is None or not folder.is_dir():
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _swap(fresh: Path, out: Path, old: Path) -> None:

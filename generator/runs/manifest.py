@@ -289,6 +289,8 @@ def _mistakes(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """What its values contradict, each with the text to find its line by."""
     if manifest.id.lower() == "index.html":
         yield f"the id '{manifest.id}' is the address of the list of runs", "id ="
+    if not manifest.id.isprintable():
+        yield "the id is not on one line", "id ="
     if manifest.kind not in KINDS:
         yield f"unknown kind '{manifest.kind}', known are {', '.join(KINDS)}", "kind ="
     if manifest.partner == manifest.id:

@@ -28,7 +28,7 @@ class Manifests:
 
     #: Ids of all runs, also of those whose manifest cannot be read, sorted.
     ids: tuple[str, ...]
-    #: By id: runs with steps first, those that others are compared with at the front.
+    #: Those that can be used, by id: runs with steps first, those that others are compared with at the front.
     by_id: Mapping[str, Manifest]
     problems: tuple[UserError, ...]
 
@@ -42,8 +42,8 @@ def read_manifests(folder: Path) -> Manifests:
         except UserError as error:
             problems.append(error)
     for manifest in found:
-        for key, named in (("partner", manifest.partner), ("calibration", manifest.link.calibration)):
-            if named and named not in ids:
+        for key, named in _named(manifest):
+            if named not in ids:
                 path = folder / manifest.id / FILE_NAME
                 problems.append(
                     UserError(
@@ -53,8 +53,17 @@ def read_manifests(folder: Path) -> Manifests:
                         remedy=did_you_mean(named, ids),
                     )
                 )
+    # A run cannot be used without those that it names.
+    while found != (whole := [m for m in found if {n for _, n in _named(m)} <= {o.id for o in found}]):
+        found = whole
     found.sort(key=lambda m: (not m.has_steps, m.model is None, bool(m.partner), m.id))
     return Manifests(ids, {m.id: m for m in found}, tuple(problems))
+
+
+def _named(manifest: Manifest) -> list[tuple[str, str]]:
+    """The runs that a manifest names, each with the key that does."""
+    named = (("partner", manifest.partner), ("calibration", manifest.link.calibration))
+    return [(key, name) for key, name in named if name]
 
 
 def read_run_named(runs: Path, run_id: str) -> Run:

@@ -206,12 +206,44 @@ def test_a_folder_that_is_no_site_is_not_replaced(book: Book, tmp_path: Path) ->
     assert (tmp_path / "thesis.txt").read_text() == "two years of work"
 
 
+def test_what_no_build_has_made_is_not_removed(book: Book, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    build(book, out, quiet)
+    (out / ".git").write_text("gitdir: elsewhere")
+
+    with pytest.raises(UserError, match=r"holds \.git"):
+        build(book, out, quiet)
+
+    assert (out / ".git").read_text() == "gitdir: elsewhere"
+
+
+def test_a_file_in_the_sites_place_stays(book: Book, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "site"):
+        with pytest.raises(UserError):
+            build(book, out, quiet)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_builds_at_the_same_time_each_leave_a_whole_site(
+    book: Book, repository: Path, tmp_path: Path
+) -> None:
+    build(book, tmp_path / "alone", quiet)
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    command = [sys.executable, "-c", BUILD, str(book.root), str(tmp_path / "site")]
+    builds = [subprocess.Popen(command, env=environment) for _ in range(3)]
+
+    assert [b.wait() for b in builds] == [0, 0, 0]
+    assert contents(tmp_path / "site") == contents(tmp_path / "alone")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["alone", "site"]
+
+
 def test_a_link_that_leads_nowhere_fails_the_build(tmp_path: Path) -> None:
     book = make_book(tmp_path / "book")
     exercise = book.exercises / "01-alone" / "01-read-a-step.md"
     exercise.write_text(exercise.read_text().replace("#which", "#whither"))
 
-    with pytest.raises(UserError, match="whither"):
+    with pytest.raises(UserError, match=r"01-read-a-step.md:\d+: .*whither"):
         build(book, book.site, quiet)
 
 
@@ -240,9 +272,71 @@ def test_a_book_may_bring_its_own_templates(tmp_path: Path) -> None:
     build(book, book.site, quiet)
     assert "A small book" in (book.site / "404.html").read_text()
 
-    (root / "templates" / "404.html").write_text("{{ nothing }}")
-    with pytest.raises(UserError, match="'nothing' is undefined"):
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\n{{ nothing }}", "404.html:2: .*'nothing' is undefined"),
+        (b"{{ 1 + 'x' }}", "404.html:1: .*unsupported operand"),
+        (b"{{ asset('nothing.css') }}", "404.html:1: .*nothing.css"),
+        (b"{% if %}", "404.html:1: not a valid template"),
+        (b"\xe9", "templates: the template fails for 404.html"),
+        (b"<p id='a'><p id='b'><p class='x' id=\"a\"><p id=\"a\">", "the id 'a' stands twice"),
+    ],
+)
+def test_a_template_of_the_book_fails_with_its_line(content: bytes, says: str, tmp_path: Path) -> None:
+    make_book(tmp_path / "book")
+    (tmp_path / "book" / "templates").mkdir()
+    (tmp_path / "book" / "templates" / "404.html").write_bytes(content)
+    book = read_book(tmp_path / "book")
+    with pytest.raises(UserError, match=says):
         build(book, book.site, quiet)
+
+
+def test_a_misconception_within_the_tolerance_fails_the_build(tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book")
+    exercise = book.exercises / "01-alone" / "01-read-a-step.md"
+    wrong, right = (
+        "busy(phase='backward') / step_time()",
+        "1.01 * busy(phase='backward') / busy(phase='forward')",
+    )
+    exercise.write_text(exercise.read_text().replace(f'value = "{wrong}"', f'value = "{right}"'))
+    with pytest.raises(Problems, match="within the tolerance"):
+        build(book, book.site, quiet)
+
+
+def test_one_broken_file_of_a_run_is_told_of_once(tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book")
+    (book.runs / "alone" / "rank-000.json.gz").unlink()
+    with pytest.raises(Problems) as caught:
+        build(book, book.site, quiet)
+    [problem] = caught.value.problems
+    assert "run.toml:" in str(problem)
+    assert "is missing" in str(problem)
+
+
+@pytest.mark.parametrize("spoil", [lambda p: p.write_text("x"), lambda p: p.mkdir()], ids=["file", "folder"])
+def test_a_link_calibration_that_is_broken_is_the_only_problem(
+    tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    book = make_book(tmp_path / "book")
+    calibration = next(
+        p for p in book.runs.iterdir() if 'kind = "calibration"' in (p / "run.toml").read_text()
+    )
+    (calibration / "run.toml").unlink()
+    spoil(calibration / "run.toml")
+    with pytest.raises(Problems) as caught:
+        build(book, book.site, quiet)
+    assert len(caught.value.problems) == 1
+
+
+def test_headings_that_are_the_same_are_told_apart(tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book")
+    exercise = book.exercises / "01-alone" / "01-read-a-step.md"
+    exercise.write_text(exercise.read_text() + "\n## Sources\n\nx\n\n## Ratio\n\ny\n\n## Sources\n\nz\n")
+    build(book, book.site, quiet)
+    ids = parsed(book.site / "read-a-step" / "index.html").values("id")
+    assert {"sources", "sources-2", "sources-3", "ratio", "ratio-2"} <= set(ids)
 
 
 def test_a_book_without_runs_or_exercises_is_a_site_too(tmp_path: Path) -> None:

@@ -62,6 +62,55 @@ def pipeline_in_flight(p: int, m: int, stage: int) -> Number:
     return min(m, p - stage)
 
 
+@formula("", "Narayanan et al. 2021 (arXiv 2104.04473), §2.2.2; checked with PyTorch's own order")
+def interleaved_bubble_fraction(p: int, m: int, v: int) -> Number:
+    """Idle over total of interleaved 1F1B with v stages on each of p ranks: (p − 1)/(v·m + p − 1)."""
+    return (p - 1) / (v * m + p - 1)
+
+
+@formula("", "derived here: a micro-batch crosses each cut down in forward and up in backward")
+def pipeline_messages(p: int, m: int, v: int = 1) -> Number:
+    """Messages of a step with v stages on each of p ranks, one after the other: 2m(p·v − 1).
+
+    In a V the two stages of the last rank follow each other, which needs none: 2m(p·v − 2).
+    """
+    return 2 * m * (p * v - 1)
+
+
+@formula("", "derived here; checked by simulation of the schedule")
+def gpipe_message_delays(p: int) -> Number:
+    """How many message times c a step of GPipe is longer than with free messages: 2(p − 1)."""
+    return 2 * (p - 1)
+
+
+@formula("", "derived here; checked by simulation of the schedule for p | m")
+def one_f_one_b_message_delays(p: int, m: int) -> Number:
+    """How many message times c a step of 1F1B is longer than with free messages: 2(m(p − 1)/p + p − 2).
+
+    Of a schedule that waits for what it receives and for nothing else.
+    """
+    return 2 * (m * (p - 1) / p + p - 2)
+
+
+@formula("", "derived here from PyTorch's Schedule1F1B; checked by simulation for p | m")
+def torch_one_f_one_b_message_delays(p: int, m: int) -> Number:
+    """How many message times c PyTorch's 1F1B is longer than with free messages: 2m + 2p − 5.
+
+    It issues each send together with the next receive and waits for both, so a stage also stands still
+    until its own message has left: 2m/p − 1 message times more.
+    """
+    return 2 * m + 2 * p - 5
+
+
+@formula("", "derived here and checked by simulation; ZB-H1 of Qi et al. 2023 (arXiv 2401.10241)")
+def zero_bubble_idle(p: int, forward: float, backward_input: float, backward_weight: float) -> Number:
+    """Idle time of a stage in ZB-H1, in the unit of its three parts: (p − 1)(F + I − W), W ≤ F and I.
+
+    PyTorch's interleaved zero bubble with v stages on each rank has the v-th part of it.
+    """
+    return (p - 1) * (forward + backward_input - backward_weight)
+
+
 @formula("", "derived here; ring simulated for n = 2, 3, 4, 8")
 def ring_share(n: int) -> Number:
     """Share of a payload that each of n ranks sends in a ring all-gather or reduce-scatter: (n − 1)/n."""
@@ -114,6 +163,47 @@ def tp_all_reduces(layers: int) -> Number:
 def tp_wire_elements(b: int, s: int, h: int, t: int) -> Number:
     """Elements a rank sends per layer under tensor parallelism: 8·b·s·h·(t − 1)/t."""
     return 8 * b * s * h * (t - 1) / t
+
+
+@formula("", "derived here; counted on the recorded messages")
+def cp_ring_wire_elements(b: int, s: int, h: int, n: int) -> Number:
+    """Elements that a rank sends for one layer of ring attention: (2(n − 1) + 2(n − 1) + 2n)·B·(s/n)·h.
+
+    Keys and values in n − 1 messages forward, again in n − 1 backward, and their gradients in n, home.
+    """
+    return (2 * (n - 1) + 2 * (n - 1) + 2 * n) * b * s / n * h
+
+
+@formula("", "derived here; counted on the recorded messages")
+def cp_ring_messages(n: int) -> Number:
+    """Messages that a rank sends for one layer of ring attention: n − 1 forward and 2n − 1 backward."""
+    return n - 1 + 2 * n - 1
+
+
+@formula("", "derived here; counted by brute force for n = 2, 4, 8")
+def causal_share(n: int, rank: int) -> Number:
+    """Share of causal attention of the rank-th of n equal parts of a long sequence: (2·rank + 1)/n²."""
+    return (2 * rank + 1) / n**2
+
+
+@formula("", "derived here; counted by brute force for n = 2, 4, 8")
+def causal_lockstep(n: int) -> Number:
+    """How much longer causal attention takes in contiguous order than in zig-zag: (2n − 1)/n."""
+    return (2 * n - 1) / n
+
+
+@formula("", "derived here: of each of q, k, v, the result and their gradients all but the own part")
+def cp_ulysses_wire_elements(b: int, s: int, h: int, n: int) -> Number:
+    """Elements that a rank sends for one layer of Ulysses: eight all-to-alls of (n − 1)/n·B·(s/n)·h."""
+    return 8 * (n - 1) / n * b * s / n * h
+
+
+@formula(
+    "", "derived here: dispatch, combine and the two of backward, with equal loads and one expert a token"
+)
+def ep_wire_elements(tokens: int, h: int, n: int) -> Number:
+    """Elements that a rank of n sends for one layer of experts: 4·(n − 1)/n·tokens·h, tokens of the rank."""
+    return 4 * (n - 1) / n * tokens * h
 
 
 @formula("", "derived here from PyTorch's fully_shard: the root is not resharded after forward")

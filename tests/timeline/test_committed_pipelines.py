@@ -81,8 +81,8 @@ def test_the_slow_link_has_its_rate() -> None:
 @pytest.mark.parametrize("run_id", PIPELINES)
 def test_messages_pass_every_cut_between_ranks_down_and_up(run_id: str) -> None:
     """2m(pv − 1) messages; in a V the two stages of the last rank follow each other, which needs none."""
-    cuts = P * chunks(run_id) - 1 - (run_id in TURNS)
-    assert METRICS["count"](timeline(run_id)) == METRICS["count"](timeline(run_id), op="send") == 2 * M * cuts
+    expected = FORMULAS["pipeline_messages"].function(P, M, chunks(run_id)) - 2 * M * (run_id in TURNS)
+    assert METRICS["count"](timeline(run_id)) == METRICS["count"](timeline(run_id), op="send") == expected
 
 
 @pytest.mark.parametrize("run_id", PIPELINES)
@@ -224,9 +224,40 @@ def test_gpipe_and_1f1b_have_the_bubble_3_11_and_interleaved_3_19() -> None:
     assert fractions["pp-gpipe"] == pytest.approx(3 / 11, abs=1e-12)
     assert fractions["pp-1f1b"] == pytest.approx(3 / 11, abs=1e-12)
     assert fractions["pp-interleaved"] == pytest.approx(3 / 19, abs=1e-12)
+    whole, interleaved = (
+        FORMULAS[f"{name}_bubble_fraction"].function for name in ("pipeline", "interleaved")
+    )
+    assert (whole(P, M), interleaved(P, M, 2)) == pytest.approx((3 / 11, 3 / 19))
+    # A stage is two chunks, and its idle time is shared out among them.
+    assert FORMULAS["zero_bubble_idle"].function(P, 2, 2, 2) / 2 == IDLE["pp-interleaved-zb"]
 
 
 # ---- what the runs are for
+
+
+def with_messages(run_id: str, forward: int, message: int) -> int:
+    """Duration of the recorded graph when a forward, a backward of twice that and a message take so long."""
+    ours = run(run_id)
+    graph = graph_of(ours, representative_step(ours), eager=True)
+    durations = unit_costs(graph) * forward
+    for (index, _), node in graph.done.items():
+        assert graph.matches[index].point_to_point
+        durations[node] = message
+    return replay(graph, durations).step_ns
+
+
+@pytest.mark.parametrize(("forward", "message"), [(100, 10), (100, 50), (100, 100)])
+def test_messages_delay_a_step_as_the_closed_forms_say(forward: int, message: int) -> None:
+    delays = {
+        "pp-gpipe-slow": FORMULAS["gpipe_message_delays"].function(P),
+        "pp-1f1b-slow": FORMULAS["torch_one_f_one_b_message_delays"].function(P, M),
+    }
+    assert delays == {"pp-gpipe-slow": 6, "pp-1f1b-slow": 19}
+    # Were there no waiting for one's own messages, 1F1B had three message times less.
+    assert FORMULAS["one_f_one_b_message_delays"].function(P, M) == 16
+    for run_id, times in delays.items():
+        free = 3 * forward * (M + P - 1)
+        assert with_messages(run_id, forward, message) == free + times * message
 
 
 def test_1f1b_loses_to_gpipe_on_a_slow_link_only() -> None:

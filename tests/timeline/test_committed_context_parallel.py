@@ -9,6 +9,7 @@ import pytest
 
 from generator.runs.run import Run
 from generator.timeline.collectives import Verdict
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
 from generator.timeline.reconstruct import reconstruct
 from generator.timeline.spans import Call, Timeline
@@ -53,6 +54,7 @@ def calls(run_id: str, phase: str, layer: int) -> list[Call]:
 def test_messages_of_a_layer(run_id: str, layer: int) -> None:
     """Every message has keys and values, or their gradients, of one rank's tokens: 2 c h elements."""
     hops = {"forward": N - 1, "backward": N - 1 + N}
+    assert FORMULAS["cp_ring_messages"].function(N) == sum(hops.values())
     for phase, count in hops.items():
         found = calls(run_id, phase, layer)
         assert Counter(c.ranks for c in found) == {(r, (r + 1) % N): count for r in range(N)}
@@ -77,6 +79,8 @@ def test_bytes_that_a_rank_sends(run_id: str) -> None:
     for phase, elements in (ring if run_id in RINGS else swapped).items():
         sent = METRICS["wire_bytes"](recorded(run_id), rank=1, phase=phase)
         assert sent == pytest.approx(4 * LAYERS * elements), phase
+    whole = FORMULAS["cp_ring_wire_elements" if run_id in RINGS else "cp_ulysses_wire_elements"]
+    assert whole.function(1, S, WIDTH, N) == sum((ring if run_id in RINGS else swapped).values())
     # The gradients, all at once.
     reduced = [c.bytes for c in recorded(run_id).calls if c.op == "all_reduce"]
     assert reduced == [4 * model.parameters]
@@ -105,8 +109,10 @@ def test_attention_takes_later_ranks_longer_unless_the_order_is_zigzag() -> None
     plain = [sum(times) for times in operations(run("cp-ring"), BOTH)]
     shares = [t / sum(plain) for t in plain]
     assert shares == pytest.approx([(4 * i + 3) / 36 for i in range(N)], abs=0.02)
-    assert shares == pytest.approx([(2 * i + 1) / N**2 for i in range(N)], abs=0.04)
+    of_mask = FORMULAS["causal_share"].function
+    assert shares == pytest.approx([of_mask(N, i) for i in range(N)], abs=0.04)
     fair = [sum(times) for times in operations(run("cp-ring-zigzag"), BOTH)]
+    assert max(plain) / max(fair) == pytest.approx(FORMULAS["causal_lockstep"].function(N), rel=0.1)
     assert [t / sum(fair) for t in fair] == pytest.approx([1 / N] * N, abs=0.02)
 
 

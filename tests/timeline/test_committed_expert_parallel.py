@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from generator.timeline.collectives import Verdict
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
 from generator.timeline.reconstruct import reconstruct, representative_step
 from generator.timeline.spans import Timeline
@@ -92,8 +93,7 @@ def test_bytes_that_a_rank_sends(router: str, rank: int) -> None:
     expected = LAYERS * (2 * ROW * rows + 8 * EXPERTS * (N - 1) / N)
     assert METRICS["wire_bytes"](recorded(router), rank=rank, op="all_to_all") == expected
     if router == "balanced":
-        # As the formula has it: T h (P - 1)/P elements for each of the four.
-        assert rows == 2 * TOKENS * (N - 1) / N
+        assert 2 * rows * WIDTH == FORMULAS["ep_wire_elements"].function(TOKENS, WIDTH, N)
 
 
 @pytest.mark.parametrize("router", ROUTERS)

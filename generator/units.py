@@ -131,9 +131,32 @@ def show_number(value: float) -> str:
     if rounded == exact:  # nothing was lost, so no zeros need to say how far the digits are known
         rounded = exact.normalize()
     if abs(exact) < Decimal("1e-4"):
-        exponent = rounded.adjusted()
-        return f"{_grouped(rounded.scaleb(-exponent))} × 10{str(exponent).translate(_SUPERSCRIPTS)}"
+        return _scientific(rounded)
     return _grouped(rounded)
+
+
+def fixed(value: float, places: int = 0) -> str:
+    """A number with so many decimals, rounded half up: for columns, whose digits stand below each other."""
+    if not math.isfinite(value):
+        return "–"
+    return _grouped(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP))
+
+
+def scientific(value: float, places: int = 1) -> str:
+    """A number as a power of ten, e.g. 1.6 × 10⁻⁷."""
+    if not math.isfinite(value) or not value:
+        return fixed(value)
+    exact = Decimal(repr(value))
+    return _scientific(
+        exact.quantize(Decimal(1).scaleb(exact.adjusted() - places), rounding=ROUND_HALF_UP), places
+    )
+
+
+def _scientific(value: Decimal, places: int | None = None) -> str:
+    mantissa, exponent = value.scaleb(-value.adjusted()), value.adjusted()
+    if places is not None:  # rounding 9.99 leaves a digit more than was asked for
+        mantissa = mantissa.quantize(Decimal(1).scaleb(-places))
+    return f"{_grouped(mantissa)} × 10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 def _significant(exact: Decimal) -> Decimal:

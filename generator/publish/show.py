@@ -1,26 +1,16 @@
-"""How numbers are written: thin spaces between thousands, a true minus, a thin space before the unit.
+"""How pages write their numbers: the unit and the decimals of each kind; `generator.units` writes them.
 
-Nothing is rounded before it is shown; rounding happens here and nowhere else.
+Nothing is rounded before it is shown; rounding happens there and nowhere else.
 """
 
 from __future__ import annotations
 
-import math
-from decimal import ROUND_HALF_UP, Decimal
+from generator.units import THIN_SPACE as THIN
+from generator.units import fixed as number
+from generator.units import scientific as power
 
-THIN = "\u2009"
-MINUS = "\u2212"
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def number(value: float, digits: int = 0) -> str:
-    """`value` with `digits` decimals, rounded half up, e.g. 1 081.5."""
-    if not math.isfinite(value):
-        return "–"
-    exact = Decimal(repr(value) if isinstance(value, float) else value)
-    rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
-    text = f"{abs(rounded):,.{digits}f}".replace(",", THIN)
-    return MINUS + text if rounded < 0 else text
+__all__ = ["THIN", "integer", "megabytes", "metric", "metric_unit", "milliseconds", "minutes", "number",
+           "percent", "power", "size", "time"]  # fmt: skip
 
 
 def integer(value: int) -> str:
@@ -58,17 +48,6 @@ def size(count: float) -> str:
 def percent(fraction: float, digits: int = 1) -> str:
     """A fraction as per cent, e.g. 26.4 %."""
     return f"{number(fraction * 100, digits)}{THIN}%"
-
-
-def power(value: float, digits: int = 1) -> str:
-    """A small number as a power of ten, e.g. 1.6 × 10⁻⁷."""
-    if value == 0:
-        return "0"
-    exponent = math.floor(math.log10(abs(value)))
-    mantissa = round(value / 10.0**exponent, digits)
-    if abs(mantissa) >= 10:
-        mantissa, exponent = mantissa / 10, exponent + 1
-    return f"{number(mantissa, digits)} × 10{str(exponent).translate(_SUPERSCRIPT)}"
 
 
 def minutes(count: int) -> str:

@@ -11,6 +11,7 @@ from generator.publish.library import Library
 from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
 from generator.publish.pages import Context, question_marks
 from generator.publish.urls import HOME, chapter_id, exercise_url, run_url
+from generator.runs.manifest import Manifest
 
 SAMPLE = """```toml question
 id = "bubble"
@@ -42,7 +43,7 @@ _WORDS = (
 
 def home_page(book: Book, context: Context) -> Page:
     library, exercises = context.library, context.exercises
-    compared = tuple(m for m in library.with_steps if m.model)
+    compared = _compared(library, exercises)
     lesson_of = {
         run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
     }
@@ -64,6 +65,32 @@ def home_page(book: Book, context: Context) -> Page:
         sample=markdown.code(SAMPLE, "toml"),
     )  # fmt: skip
     return Page(url=HOME, template="home.html", title=book.title, description=book.description, data=data)
+
+
+def _compared(library: Library, exercises: tuple[ResolvedExercise, ...]) -> tuple[Manifest, ...]:
+    """A run for each scheme, in the order of the course: the first that an exercise is about.
+
+    Only runs of one model on one batch over one link are compared; the run alone on its device, which
+    has no link, comes first. A book without exercises compares all its runs.
+    """
+    trained = [m for m in library.with_steps if m.model]
+    taught = dict.fromkeys(run for r in exercises for run in r.exercise.runs[:1])
+    order = [library.manifests[run] for run in taught if library.manifests[run].model] or trained
+    rows: dict[str, Manifest] = {}
+    for manifest in sorted(order, key=lambda m: m.world_size > 1):
+        if _alike(manifest, next(iter(rows.values()), manifest)):
+            rows.setdefault(manifest.scheme, manifest)
+    return tuple(rows.values())
+
+
+def _alike(a: Manifest, b: Manifest) -> bool:
+    """Whether two runs may be compared: one model, one batch, and one link where both have one."""
+    assert a.model
+    assert b.model
+    sizes = [(m.d_model, m.layers, m.heads, m.vocabulary) for m in (a.model, b.model)]
+    batches = [(m.batch.sequences, m.batch.tokens) for m in (a, b) if m.batch]
+    links = [(m.link.rate_mbit, m.link.ranks_per_node) for m in (a, b) if m.world_size > 1]
+    return all(len(set(each)) <= 1 for each in (sizes, batches, links))
 
 
 def _range(ratios: list[float]) -> str:

@@ -61,13 +61,43 @@ def run_figures(
     return tuple(figures)
 
 
+#: What readers call a scheme, where its run's title says more than a row has room for.
+_SCHEMES = {
+    "single": "One device",
+    "ddp": "DDP",
+    "zero1": "ZeRO-1",
+    "zero2": "FSDP, ZeRO-2",
+    "fsdp": "FSDP, ZeRO-3",
+    "hsdp": "HSDP",
+    "tp": "TP",
+    "tp-sp": "TP and SP",
+    "cp-ring": "Ring attention",
+    "cp-ulysses": "Ulysses",
+    "ep": "Experts",
+    "fsdp-tp": "FSDP × TP",
+    "3d": "PP × FSDP × TP",
+}
+_SCHEDULES = {
+    "Interleaved1F1B": "Interleaved 1F1B",
+    "InterleavedZeroBubble": "Interleaved ZB",
+    "ZBVZeroBubble": "ZB-V",
+}
+
+
+def short_name(manifest: Manifest) -> str:
+    """A run in a word or two: its pipeline's schedule or its scheme, else its title."""
+    if manifest.schedule and manifest.mesh.pp == manifest.world_size:
+        return _SCHEDULES.get(manifest.schedule.name, manifest.schedule.name)
+    return _SCHEMES.get(manifest.scheme, manifest.title)
+
+
 def comparison(
     library: Library, compared: Sequence[Manifest], lesson_of: Mapping[str, str]
 ) -> Compared | None:
     """All compared runs on one axis, each row a link to its lesson, or to its page without one."""
     if not compared:
         return None
-    entries = [compare.Entry(m.title, library.timeline(m.id, "isolated")) for m in compared]
+    entries = [compare.Entry(short_name(m), library.timeline(m.id, "isolated")) for m in compared]
     drawn = compare.comparison(entries, ident="compare")
     return Compared(
         axis=sizes(drawn.axis_wide, drawn.axis_narrow),
@@ -81,6 +111,7 @@ def comparison(
                 still=row.still,
                 exposed=row.exposed,
                 peak=row.peak,
+                remark=row.remark,
             )
             for row in drawn.rows
         ),

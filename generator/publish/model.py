@@ -178,6 +178,8 @@ class ComparedRow:
     still: str
     exposed: str
     peak: str
+    #: One thing to notice; a wide picture says it too.
+    remark: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import generator
 from generator.errors import UserError
 from generator.lessons.vocabulary import metric_label
-from generator.publish import markdown, show
+from generator.publish import cluster, markdown, show
 from generator.publish.illustrate import run_figures
 from generator.publish.library import MODES, Library
 from generator.publish.model import (
@@ -281,38 +281,10 @@ def _where(manifest: Manifest) -> tuple[Fact, ...]:
         facts.append(Fact("calibration", link.calibration, url=run_url(link.calibration)))
     if ratio := manifest.ratio:
         facts.append(Fact("comm. ÷ comp.", show.number(ratio.value, 2), label="recorded"))
-        if stands := cluster(manifest):
-            facts.append(Fact("on a cluster", stands, label="formula"))
+        if stands := cluster.stands_for(manifest):
+            facts.append(Fact("same on a cluster", stands, cluster.ASSUMED, label="formula"))
     facts.append(Fact("recorded", manifest.date, f"commit {manifest.commit}" if manifest.commit else ""))
     return tuple(facts)
-
-
-def cluster(manifest: Manifest) -> str:
-    """The cluster that a run's ratio stands for, where it has one: bf16, 400 TFLOP/s and 50 GB/s a rank.
-
-    F/β FLOP a byte; 2 bytes an element; 6 FLOP a parameter and token; attention's own products left out.
-    Data parallelism sends 2 payloads a parameter, ZeRO-3 3; tensor parallelism 8·h·(t − 1)/t elements a
-    token and layer of 12·h² parameters over t ranks; a pipeline's stage 2·h elements a token.
-    """
-    if not manifest.model or not manifest.ratio or manifest.ratio.value <= 0:
-        return ""
-    mesh, flop_per_byte, ratio = manifest.mesh, 400e12 / 50e9, manifest.ratio.value
-    if mesh.pp > 1:
-        stage = 2 * 2 / 72 * flop_per_byte / ratio
-        meaning = f"a pipeline with {_rounded(stage)} for layers a stage × width"
-    elif mesh.tp > 1:
-        width = 2 * 8 * (mesh.tp - 1) / 72 * flop_per_byte / ratio
-        meaning = f"tensor parallelism over {mesh.tp} ranks at width {_rounded(width)}"
-    else:
-        payloads = 3 if mesh.shard > 1 else 2
-        tokens = 2 * payloads / 6 * flop_per_byte / ratio
-        meaning = f"the same with {_rounded(tokens)} tokens a rank"
-    return f"stands for {meaning}, in bf16 at 400{show.THIN}TFLOP/s and 50{show.THIN}GB/s a rank"
-
-
-def _rounded(value: float) -> str:
-    """To two significant digits."""
-    return show.integer(int(float(f"{value:.2g}")))
 
 
 def _files(manifest: Manifest) -> tuple[FileLine, ...]:

@@ -216,6 +216,7 @@ def complete(folder: Path, partner: str = "") -> None:
     full = replace(
         found,
         partner=partner,
+        scheme=found.id,
         description=f"Described {NASTY}",
         command=f"shardbook record {NASTY}",
         model=Model(64, 2, 2, 1024, 100_000, (100_000,) * ranks),

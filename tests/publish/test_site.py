@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -123,6 +124,23 @@ def test_names_and_texts_are_shown_as_they_are(site: Path) -> None:
     assert f"Two ranks {NASTY}" in run
     assert f"shardbook record {NASTY}" in run
     assert NASTY_RUN in parsed(site / "index.html").text
+
+
+def test_the_first_page_compares_a_run_a_scheme_in_the_order_of_the_course(
+    book: Book, site: Path, tmp_path: Path
+) -> None:
+    def rows(home: Path) -> list[str]:
+        found = parsed(home).all("a")
+        return [unquote(a["href"]) for a in found if a.get("class") == "srow"]
+
+    # The pipeline is nobody's lesson.
+    assert rows(site / "index.html") == ["read-a-step/index.html", "pair/index.html"]
+
+    without = make_book(tmp_path / "book")
+    shutil.rmtree(without.exercises)
+    build(without, without.site, quiet)
+    assert rows(without.site / "index.html") == [
+        "runs/alone/index.html", f"runs/{NASTY_RUN}/index.html", "runs/pipe/index.html"]  # fmt: skip
 
 
 def test_an_exercise_page_is_light(site: Path) -> None:

@@ -149,7 +149,7 @@ def _facts(exercise: Exercise, library: Library) -> tuple[Fact, ...]:
         facts.append(Fact("link", link_rate(manifest)))
     if manifest.batch:
         facts.append(Fact("batch", f"{manifest.batch.sequences} × {manifest.batch.tokens} tokens"))
-    facts += [Fact("beside it", other, url=run_url(other)) for other in others]
+    facts += [Fact("compared with", other, url=run_url(other)) for other in others]
     return tuple(facts)
 
 

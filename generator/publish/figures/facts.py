@@ -204,11 +204,8 @@ def remark(timeline: Timeline) -> str:
         return ""
     if hidden == 0:
         return f"{operations(timeline)}, none beside computation"
-    left = count - hidden
-    if 2 * hidden >= count:
-        rest = "every one of them" if not left else f"all but {integer(left)}"
-        return f"{operations(timeline)} run beside computation, {rest}"
-    return f"{operations(timeline)}; {integer(hidden)} of them run beside computation"
+    how_many = "all" if hidden == count else f"{integer(hidden)} of {integer(count)}"
+    return f"{operations(timeline)}: {how_many} run beside computation"
 
 
 def timeline_table(timeline: Timeline, notes: tuple[str, ...] = ()) -> Table:

@@ -15,7 +15,7 @@ from generator.texts import is_folder, parse_toml, read_text
 
 FILE_NAME = "book.toml"
 _ADDRESSES = ("url", "source")
-_KEYS = {"title", "description", *_ADDRESSES}
+_KEYS = {"title", "description", "compare", *_ADDRESSES}
 _WEB = re.compile(r"https?://[^\s\"'<>]+")
 
 
@@ -28,6 +28,9 @@ class Book:
     url: str = ""
     #: Address of the book's source, linked from every page; may be empty.
     source: str = ""
+    #: Ids of the runs that the first page compares, in this order, the reference first; where it is
+    #: empty, a run for each scheme that an exercise is about.
+    compare: tuple[str, ...] = ()
 
     @property
     def exercises(self) -> Path:
@@ -75,7 +78,15 @@ def read_book(root: Path) -> Book:
             raise UserError(
                 f"unknown key '{key}'", path=path, line=line_of(text, key), remedy=did_you_mean(key, _KEYS)
             )
-        if not isinstance(value, str):
+        if key == "compare":
+            if not isinstance(value, list) or not all(isinstance(run, str) for run in value):
+                raise UserError(
+                    "'compare' must be a list of run ids",
+                    path=path,
+                    line=line_of(text, key),
+                    remedy='Write it like ["single", "ddp"].',
+                )
+        elif not isinstance(value, str):
             raise UserError(
                 f"'{key}' must be text", path=path, line=line_of(text, key), remedy="Put it in quotes."
             )
@@ -88,7 +99,7 @@ def read_book(root: Path) -> Book:
             )
     if not data.get("title", "").strip():
         raise UserError("a book needs a title", path=path, remedy='Add: title = "…"')
-    book = Book(root=root, **data)
+    book = Book(root=root, **(data | {"compare": tuple(data.get("compare", ()))}))
     for folder in (book.exercises, book.runs):
         is_folder(folder)
     return book

@@ -5,7 +5,6 @@ Stages are imported inside the commands, so that `--help` is quick and only `rec
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -109,10 +108,9 @@ def record(started: Started, runs: tuple[str, ...], show: bool, everything: bool
         if name not in recorder.RUNS:
             raise UserError(f"no run '{name}' can be recorded", remedy=did_you_mean(name, recorder.RUNS))
     book = started.book()
-    command = shlex.join(["shardbook", "record", *(["--all"] if everything else runs)])
     wanted = tuple(recorder.RUNS) if everything else runs
     try:
-        done = recorder.record(wanted, book.runs, resume=resume, commit=_commit(book.root), command=command)
+        done = recorder.record(wanted, book.runs, resume=resume, commit=_commit(book.root))
     except ModuleNotFoundError as error:
         _blame_torch(error)
     for name in done:

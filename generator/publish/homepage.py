@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from generator.book import Book
+from collections.abc import Sequence
+
+from generator.book import FILE_NAME, Book
+from generator.errors import UserError, did_you_mean, line_of
 from generator.lessons.answers import ResolvedExercise
 from generator.lessons.exercise import Chapter
 from generator.publish import markdown, show
@@ -12,6 +15,7 @@ from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, P
 from generator.publish.pages import Context, question_marks
 from generator.publish.urls import HOME, chapter_id, exercise_url, run_url
 from generator.runs.manifest import Manifest
+from generator.texts import read_text
 
 SAMPLE = """```toml question
 id = "bubble"
@@ -43,14 +47,14 @@ _WORDS = (
 
 def home_page(book: Book, context: Context) -> Page:
     library, exercises = context.library, context.exercises
-    compared = _compared(library, exercises)
+    compared = _chosen(book, library) or _compared(library, exercises)
     lesson_of = {
         run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
     }
     data = HomeData(
         comparison=comparison(library, compared, lesson_of),
         comparison_title=f"One training step of one model, {_ways(len(compared))}",
-        comparison_note=_note(library),
+        comparison_note=_note(library, compared),
         chapters=_chapters(context),
         ratio_range=_range([m.ratio.value for m in compared if m.ratio and m.world_size > 1]),
         ratios=tuple(
@@ -65,6 +69,21 @@ def home_page(book: Book, context: Context) -> Page:
         sample=markdown.code(SAMPLE, "toml"),
     )  # fmt: skip
     return Page(url=HOME, template="home.html", title=book.title, description=book.description, data=data)
+
+
+def _chosen(book: Book, library: Library) -> tuple[Manifest, ...]:
+    """The runs that the book's own file asks to compare."""
+    for run in book.compare:
+        manifest = library.manifests.get(run)
+        if manifest is None or not manifest.model:
+            path = book.root / FILE_NAME
+            raise UserError(
+                f"there is no training run '{run}' to compare",
+                path=path,
+                line=line_of(read_text(path), f'"{run}"'),
+                remedy=did_you_mean(run, [m.id for m in library.with_steps if m.model]),
+            )
+    return tuple(library.manifests[run] for run in book.compare)
 
 
 def _compared(library: Library, exercises: tuple[ResolvedExercise, ...]) -> tuple[Manifest, ...]:
@@ -107,9 +126,8 @@ def _ways(count: int) -> str:
     return f"{words} way" if count == 1 else f"{words} ways"
 
 
-def _note(library: Library) -> str:
+def _note(library: Library, manifests: Sequence[Manifest]) -> str:
     """What the compared runs share, as far as their manifests agree."""
-    manifests = library.with_steps
     shared: list[str] = []
     models = {m.model.parameters for m in manifests if m.model}
     if len(models) == 1:
@@ -121,8 +139,10 @@ def _note(library: Library) -> str:
     differences = [d for m in manifests if (d := library.validation(m.id).loss_difference) is not None]
     if differences:
         shared.append(f"the same loss to {show.power(max(differences))}")
+    if not shared:
+        return ""
     text = ", ".join(shared)
-    return f"{text[:1].upper()}{text[1:]}. One row a rank; each links to its lesson." if text else ""
+    return f"{text[:1].upper()}{text[1:]}. One row a rank; each links to its lesson or its run."
 
 
 def _chapters(context: Context) -> tuple[ChapterLine, ...]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def record(
-    ids: Iterable[str], out: Path, *, resume: bool = False, commit: str = "", command: str = "",
+    ids: Iterable[str], out: Path, *, resume: bool = False, commit: str = "",
     progress: Progress | None = None,
 ) -> tuple[str, ...]:
     """Record runs by id into folders of their names below `out`, each replacing what was there.
@@ -56,15 +56,15 @@ def record(
     shown = progress or Progress()
     wanted = [RUNS[name] for name in dict.fromkeys(ids)]
     if resume:
-        wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec, "", ""), out / spec.id)]
+        wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec, ""), out / spec.id)]
     shown.expect({spec.id: spec.expected_s for spec in wanted})
     for spec in wanted:
-        record_spec(spec, out, commit=commit, command=command, progress=shown)
+        record_spec(spec, out, commit=commit, progress=shown)
     return tuple(spec.id for spec in wanted)
 
 
 def record_spec(
-    spec: RunSpec, out: Path, *, commit: str, command: str, progress: Progress,
+    spec: RunSpec, out: Path, *, commit: str, progress: Progress,
     shape: Shape | None = None, steps: int = STEPS, stall_s: float = 120.0,
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
@@ -78,7 +78,7 @@ def record_spec(
         if network.reason:
             progress.say(
                 f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback.")
-        manifest = replace(_head(spec, commit, command), link=network.link)
+        manifest = replace(_head(spec, commit), link=network.link)
         if spec.kind == "calibration":
             from generator.recorder.calibrate import measure
 
@@ -111,7 +111,7 @@ def prepare_process() -> None:
     torch.set_num_threads(1)
 
 
-def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
+def _head(spec: RunSpec, commit: str) -> Manifest:
     """What is known before anything is run."""
     return Manifest(
         schema=SCHEMA,
@@ -121,7 +121,7 @@ def _head(spec: RunSpec, commit: str, command: str) -> Manifest:
         scheme=spec.scheme,
         description=spec.description,
         source=spec.source,
-        command=command,
+        command=f"shardbook record {spec.id}",
         commit=commit,
         date=datetime.now(UTC).date().isoformat(),
         machine=_machine(spec.world_size),

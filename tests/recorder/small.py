@@ -74,7 +74,7 @@ def small_shape(layers: int = LAYERS) -> Shape:
 def record_small(spec: RunSpec, out: Path, *, layers: int = LAYERS, **changes: Any) -> SmallRun:
     """Record a run on loopback, with what `changes` its spec, and check that its calls are whole."""
     record_spec(
-        replace(spec, rate_mbit=0, **changes), out, commit="abc1234", command="shardbook record",
+        replace(spec, rate_mbit=0, **changes), out, commit="abc1234",
         shape=small_shape(layers), steps=STEPS, progress=Progress(io.StringIO()))
     manifest = read_manifest(out / spec.id / "run.toml")
     traces = [json.loads(gzip.decompress((out / spec.id / r.file).read_bytes())) for r in manifest.ranks]

@@ -52,7 +52,7 @@ def record_faulty(fault: Fault, out: Path, *, rate_mbit: int = 0, stall_s: float
     shape = Shape(d_model=32, layers=2, heads=2, vocabulary=256, tokens=16, sequences=2)
     try:
         record_spec(
-            spec, out, commit="", command="", shape=shape, steps=4, stall_s=stall_s,
+            spec, out, commit="", shape=shape, steps=4, stall_s=stall_s,
             progress=Progress(io.StringIO()))
     finally:
         del sys.modules[MODULE]
@@ -102,7 +102,7 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     shape = Shape(d_model=32, layers=2, heads=2, vocabulary=256, tokens=16, sequences=2)
     with pytest.raises(KeyboardInterrupt):
         record_spec(
-            replace(RUNS["ddp"], mesh={"dp": 2}, rate_mbit=0), tmp_path, commit="", command="", shape=shape,
+            replace(RUNS["ddp"], mesh={"dp": 2}, rate_mbit=0), tmp_path, commit="", shape=shape,
             steps=50, progress=Impatient(io.StringIO()))
     assert list(tmp_path.iterdir()) == []
     assert multiprocessing.active_children() == []

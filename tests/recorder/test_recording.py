@@ -62,7 +62,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recor
     def get(name: str) -> Recording:
         if name not in known:
             record_spec(
-                SPECS[name], out, commit="abc1234", command="shardbook record", shape=shape, steps=STEPS,
+                SPECS[name], out, commit="abc1234", shape=shape, steps=STEPS,
                 progress=Progress(io.StringIO()))
             folder = out / name
             manifest = read_manifest(folder / "run.toml")

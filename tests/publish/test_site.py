@@ -143,6 +143,24 @@ def test_the_first_page_compares_a_run_a_scheme_in_the_order_of_the_course(
         "runs/alone/index.html", f"runs/{NASTY_RUN}/index.html", "runs/pipe/index.html"]  # fmt: skip
 
 
+def test_a_book_says_which_runs_its_first_page_compares(tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book")
+    path = book.root / "book.toml"
+    written = path.read_text(encoding="utf-8")
+    path.write_text(f'compare = ["pipe", "alone"]\n{written}', encoding="utf-8")
+    build(read_book(book.root), book.site, quiet)
+    found = parsed(book.site / "index.html").all("a")
+    assert [a["href"].split("/")[-2] for a in found if a.get("class") == "srow"] == ["pipe", "read-a-step"]
+
+    path.write_text(f'compare = [\n"alone",\n"pip"]\n{written}', encoding="utf-8")
+    with pytest.raises(UserError, match=r"book.toml:3: there is no training run 'pip'.*'pipe'"):
+        build(read_book(book.root), book.site, quiet)
+
+    path.write_text(f"compare = 3\n{written}", encoding="utf-8")
+    with pytest.raises(UserError, match=r"book.toml:1: 'compare' must be a list of run ids"):
+        read_book(book.root)
+
+
 def test_an_exercise_page_is_light(site: Path) -> None:
     shared = sum(len(gzip.compress(p.read_bytes(), 9)) for p in (site / "assets").glob("*.*s*"))
     for page in (site / "pair" / "index.html", site / "read-a-step" / "index.html"):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
@@ -17,6 +16,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+
+from generator.publish.mathml import math
 
 #: Gives the href to write for the one an author wrote.
 Resolve = Callable[[str], str]
@@ -96,21 +97,12 @@ def code(text: str, language: str) -> Markup:
     return Markup(highlight(text, lexer, HtmlFormatter(nowrap=True)))
 
 
-@lru_cache(maxsize=4096)
-def math(tex: str, display: bool) -> Markup:
-    """TeX as MathML, which needs no script. TeX that cannot be converted is shown as it is."""
-    try:
-        return Markup(convert(tex, display="block" if display else "inline"))
-    except Exception:  # noqa: BLE001  # latex2mathml raises many kinds on bad input; the text is better than no page
-        return Markup("<code>{}</code>").format(tex)
-
-
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "typographer": True})
     parser.enable(["table", "smartquotes"])
     parser.disable("image")  # a page loads nothing from elsewhere; figures are blocks of their own
-    parser.use(dollarmath_plugin, allow_space=False, double_inline=True, renderer=_math)
+    parser.use(dollarmath_plugin, allow_space=False, allow_labels=False, double_inline=True, renderer=_math)
     parser.add_render_rule("fence", _fence)
     parser.add_render_rule("code_block", _fence)
     parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.publish import markdown
+from tests.publish.html_pages import Parsed
 
 
 def same(href: str) -> str:
@@ -68,3 +69,42 @@ def test_source_text_has_classes_and_no_styles() -> None:
     assert '<span class="k">def</span>' in html
     assert "<b>" not in html
     assert markdown.code("<b>", "no such language") == "&lt;b&gt;"
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{<img src=x onerror=alert(1)>}",
+        r"\text{</math><b onclick=1>}",
+        r"\text{<mi onclick='1'>x</mi>}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\style{color:red}{x}",
+        r"\class{x}{y}",
+        r"\color{\"><script>}{x}",
+    ],
+)
+def test_mathematics_is_nothing_but_mathematics(tex: str) -> None:
+    for made in (markdown.math(tex, display=False), markdown.block(f"a ${tex}$ b", same)):
+        elements = Parsed(str(made)).elements
+        assert {name for name, _ in elements} <= {
+            "p",
+            "span",
+            "code",
+            "math",
+            "mrow",
+            "mi",
+            "mo",
+            "mtext",
+            "mstyle",
+        }
+        assert {a for _, attributes in elements for a in attributes} <= {
+            "xmlns",
+            "display",
+            "class",
+            "mathcolor",
+        }
+
+
+def test_a_label_of_mathematics_is_text() -> None:
+    assert "href" not in markdown.block("$$x$$ (label)", same)

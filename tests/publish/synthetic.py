@@ -20,7 +20,13 @@ from generator.timeline.spans import (
 MS = 1_000_000
 MB = 1_000_000
 F, B, OPT, HOST, BLOCKED, IDLE = (
-    Activity.FORWARD, Activity.BACKWARD, Activity.OPTIMIZER, Activity.HOST, Activity.BLOCKED, Activity.IDLE)
+    Activity.FORWARD,
+    Activity.BACKWARD,
+    Activity.OPTIMIZER,
+    Activity.HOST,
+    Activity.BLOCKED,
+    Activity.IDLE,
+)
 
 
 @dataclass
@@ -37,19 +43,38 @@ class Lane:
     def __post_init__(self) -> None:
         self.hold(3, 0)
 
-    def do(self, activity: Activity, ms: float, layer: int = -1, batch: int = -1, module: int = -1,
-           call: int = -1) -> None:
+    def do(
+        self,
+        activity: Activity,
+        ms: float,
+        layer: int = -1,
+        batch: int = -1,
+        module: int = -1,
+        call: int = -1,
+    ) -> None:
         end = self.now + round(ms * MS * self.noise.uniform(0.97, 1.03))
         self.until(end, activity, layer, batch, module, call)
 
-    def until(self, end: int, activity: Activity = IDLE, layer: int = -1, batch: int = -1, module: int = -1,
-              call: int = -1) -> None:
+    def until(
+        self,
+        end: int,
+        activity: Activity = IDLE,
+        layer: int = -1,
+        batch: int = -1,
+        module: int = -1,
+        call: int = -1,
+    ) -> None:
         if end > self.now:
             self.spans.append((self.now, end, activity, layer, batch, module, call))
             self.now = end
 
-    def layers(self, activity: Activity, plan: list[tuple[int, int, float]], batch: int = -1,
-               activation_mb: float = 0.0) -> None:
+    def layers(
+        self,
+        activity: Activity,
+        plan: list[tuple[int, int, float]],
+        batch: int = -1,
+        activation_mb: float = 0.0,
+    ) -> None:
         """A phase layer by layer: (layer, module, ms)."""
         for layer, module, ms in plan:
             self.do(HOST, 0.05)
@@ -66,11 +91,19 @@ class Lane:
         return RankTimeline(
             rank=self.rank,
             computation=Spans(
-                start_ns=start, end_ns=end, activity=activity.astype(np.int8), layer=layer.astype(np.int32),
-                microbatch=batch.astype(np.int32), module=module.astype(np.int8), call=call.astype(np.int32),
-                row=np.arange(len(start), dtype=np.int32), chunk=np.full(len(start), -1, np.int32)),
-            memory=MemoryCurve(np.array([t for t, _ in self.curve], np.int64),
-                               np.array([b for _, b in self.curve], np.int64)),
+                start_ns=start,
+                end_ns=end,
+                activity=activity.astype(np.int8),
+                layer=layer.astype(np.int32),
+                microbatch=batch.astype(np.int32),
+                module=module.astype(np.int8),
+                call=call.astype(np.int32),
+                row=np.arange(len(start), dtype=np.int32),
+                chunk=np.full(len(start), -1, np.int32),
+            ),
+            memory=MemoryCurve(
+                np.array([t for t, _ in self.curve], np.int64), np.array([b for _, b in self.curve], np.int64)
+            ),
         )
 
 
@@ -89,9 +122,16 @@ def finished(
     for lane in ranks:
         lane.until(end)
     return Timeline(
-        run=run, mode="isolated", link_model="ring", step=3, step_ns=end,
-        ranks=tuple(lane.finish() for lane in ranks), calls=tuple(calls), stages=stages,
-        microbatches=microbatches)
+        run=run,
+        mode="isolated",
+        link_model="ring",
+        step=3,
+        step_ns=end,
+        ranks=tuple(lane.finish() for lane in ranks),
+        calls=tuple(calls),
+        stages=stages,
+        microbatches=microbatches,
+    )
 
 
 def collective(
@@ -226,10 +266,23 @@ def one_forward_one_backward(stages: int = 4, batches: int = 8) -> Timeline:
                     end = begin + round(0.8 * MS)
                     lane.until(begin, IDLE)
                     lane.until(end, BLOCKED, call=len(calls))
-                    calls.append(Call(
-                        "send", "pp", (source, s), n, 131_072, "float32",
-                        (Member(source, begin, begin, end, 0), Member(s, min(arrive, begin), begin, end, 0)),
-                        activity.name.lower(), -1, n))
+                    calls.append(
+                        Call(
+                            "send",
+                            "pp",
+                            (source, s),
+                            n,
+                            131_072,
+                            "float32",
+                            (
+                                Member(source, begin, begin, end, 0),
+                                Member(s, min(arrive, begin), begin, end, 0),
+                            ),
+                            activity.name.lower(),
+                            -1,
+                            n,
+                        )
+                    )
                 per_layer = 9.3
                 plan = model(activity is F, 2 * s, 2 * s + 1 if s < stages - 1 else 7, per_layer)
                 lane.layers(activity, plan, n, activation_mb=3 if activity is F else -3)

@@ -194,7 +194,8 @@ def test_a_focus_outlines_what_it_picks_and_follows_the_messages() -> None:
 def test_a_focus_on_calls_joins_their_members() -> None:
     step = STEPS["tp"]
     figure = timeline_figure(
-        step, ident="x", focus=lambda labels: labels["op"] == "all_reduce" and labels["seq"] == 5)
+        step, ident="x", focus=lambda labels: labels["op"] == "all_reduce" and labels["seq"] == 5
+    )
     assert figure.wide.count('class="join"') == 1
     assert sum(p.count("z") for p in re.findall(r'class="sel-around" d="([^"]+)"', figure.wide)) == 4
 
@@ -218,10 +219,21 @@ def test_a_figure_of_very_many_blocks_keeps_to_its_marks() -> None:
 def test_calls_that_follow_each_other_can_be_counted() -> None:
     step = STEPS["ddp"]
     # Back to back on one link, though all of them are ready long before their turn.
-    long = [replace(c, members=tuple(
-        replace(m, arrive_ns=(100 + k) * synthetic.MS, begin_ns=(100 + k) * synthetic.MS,
-                end_ns=(112 + 12 * k) * synthetic.MS)
-        for m in c.members)) for k, c in enumerate(step.calls)]
+    long = [
+        replace(
+            c,
+            members=tuple(
+                replace(
+                    m,
+                    arrive_ns=(100 + k) * synthetic.MS,
+                    begin_ns=(100 + k) * synthetic.MS,
+                    end_ns=(112 + 12 * k) * synthetic.MS,
+                )
+                for m in c.members
+            ),
+        )
+        for k, c in enumerate(step.calls)
+    ]
     figure = timeline_figure(replace(step, calls=tuple(long)), ident="x")
     bars = [d for d in re.findall(r'class="X k" d="([^"]+)"', figure.wide) if "v11" in d]
     assert [bar.count("z") for bar in bars] == [26] * 4

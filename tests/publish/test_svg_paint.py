@@ -51,7 +51,7 @@ def test_a_gap_of_two_pixels_is_never_painted_over(busy: Intervals, keep: bool, 
     mask = paint.painted(paint.occupancy(busy, scale()), keep=keep, least=least)
     for start, end in gaps(busy):
         if end - start >= 2 * NS_PER_PX:
-            touched = mask[start // NS_PER_PX:-(-end // NS_PER_PX)]
+            touched = mask[start // NS_PER_PX : -(-end // NS_PER_PX)]
             assert not touched.all()
 
 
@@ -59,7 +59,7 @@ def test_a_gap_of_two_pixels_is_never_painted_over(busy: Intervals, keep: bool, 
 def test_a_column_inside_a_gap_is_bare(busy: Intervals) -> None:
     mask = paint.painted(paint.occupancy(busy, scale()), keep=True)
     for start, end in gaps(busy):
-        assert not mask[-(-start // NS_PER_PX):end // NS_PER_PX].any()
+        assert not mask[-(-start // NS_PER_PX) : end // NS_PER_PX].any()
 
 
 @given(lanes())
@@ -103,7 +103,10 @@ def test_slivers_do_not_part_a_block_and_touching_blocks_are_parted_by_a_pixel()
     owned = np.array([0, 0, 0, 0, 2, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, -1, 1, 1])
     found = paint.blocks(owned, sliver=2)
     assert [(b.first, b.end, b.owner, b.slivers) for b in found] == [
-        (0, 7, 0, ((4, 5),)), (8, 11, 1, ()), (12, 17, 2, ()), (18, 20, 1, ()),
+        (0, 7, 0, ((4, 5),)),
+        (8, 11, 1, ()),
+        (12, 17, 2, ()),
+        (18, 20, 1, ()),
     ]
     assert found[0].pieces() == [(0, 4), (5, 7)]
 

@@ -59,8 +59,11 @@ def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
     if not isinstance(events, list):
         raise UserError("there is no list of traceEvents in it", path=path, remedy=_RECORD_AGAIN)
     complete = [(i, e) for i, e in enumerate(events) if isinstance(e, dict) and e.get("ph") == "X"]
+    base = root.get("baseTimeNanoseconds", 0) if isinstance(root, dict) else 0
+    if type(base) is not int:
+        raise UserError("baseTimeNanoseconds is not a whole number", path=path, remedy=_RECORD_AGAIN)
     try:
-        return _columns(path, rank, complete, _memory(events))
+        return _columns(path, rank, base, complete, _memory(events))
     except KeyError as error:
         raise UserError(f"an event has no {error}", path=path, remedy=_RECORD_AGAIN) from None
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
@@ -106,7 +109,7 @@ def _kind(event: Event, args: Event) -> Kind:
 
 
 def _columns(
-    path: Path, rank: int, complete: Sequence[tuple[int, Event]], memory: MemorySamples
+    path: Path, rank: int, base_ns: int, complete: Sequence[tuple[int, Event]], memory: MemorySamples
 ) -> RankTrace:
     complete = sorted(complete, key=lambda item: (item[1]["ts"], -item[1].get("dur", 0)))
     events = [e for _, e in complete]
@@ -123,6 +126,7 @@ def _columns(
     return RankTrace(
         rank=rank,
         path=path,
+        base_ns=base_ns,
         row=_int32(i for i, _ in complete),
         kind=np.array([_kind(e, a) for e, a in zip(events, args, strict=True)], np.int8),
         name=_int32(strings.index(_shown_name(e, a)) for e, a in zip(events, args, strict=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.errors import UserError, did_you_mean, line_of
@@ -86,7 +86,23 @@ def read_run(folder: Path) -> Run:
             path=path,
             remedy="Restore the manifest as the recorder wrote it.",
         )
-    return Run(folder=folder, manifest=manifest, ranks=ranks)
+    return Run(folder=folder, manifest=manifest, ranks=_on_one_base(ranks))
+
+
+def _on_one_base(ranks: tuple[RankTrace, ...]) -> tuple[RankTrace, ...]:
+    """The same traces with all times relative to the earliest base of them.
+
+    torch.profiler rounds the base down to a span of three months, so ranks that start on either side
+    of its end have different ones.
+    """
+    first = min((r.base_ns for r in ranks), default=0)
+    return tuple(r if r.base_ns == first else _moved(r, r.base_ns - first) for r in ranks)
+
+
+def _moved(trace: RankTrace, by_ns: int) -> RankTrace:
+    memory = replace(trace.memory, time_ns=trace.memory.time_ns + by_ns)
+    base_ns = trace.base_ns - by_ns
+    return replace(trace, base_ns=base_ns, start_ns=trace.start_ns + by_ns, memory=memory)
 
 
 def _read_rank_file(folder: Path, entry: RankFile, manifest_path: Path) -> RankTrace:

@@ -57,6 +57,8 @@ class RankTrace:
 
     rank: int
     path: Path
+    #: What the file's times count from, ns on the host's clock.
+    base_ns: int
     strings: tuple[str, ...]
     #: Global ranks of every process group named in this file.
     groups: dict[str, tuple[int, ...]]

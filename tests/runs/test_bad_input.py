@@ -209,3 +209,17 @@ def test_an_undamaged_run_is_read_whole(folder: Path) -> None:
 def test_an_unknown_run_gets_the_nearest_name(folder: Path) -> None:
     with pytest.raises(UserError, match=r"no run 'tow'.*'two'"):
         read_run_named(folder.parent, "tow")
+
+
+def test_ranks_with_different_bases_are_put_on_one_clock(folder: Path) -> None:
+    before = read_run(folder)
+    path = folder / "rank-001.json.gz"
+    root = orjson.loads(gzip.decompress(path.read_bytes()))
+    later_ns = 250_000
+    root["baseTimeNanoseconds"] += later_ns
+    for event in root["traceEvents"]:
+        event["ts"] -= later_ns / 1000
+    replace_rank(folder, packed(root))
+    after = read_run(folder)
+    assert after.ranks[1].start_ns.tolist() == before.ranks[1].start_ns.tolist()
+    assert after.ranks[1].base_ns == after.ranks[0].base_ns

@@ -302,6 +302,10 @@ class RunLine:
     recorded: str
     link: str
     ratio: str
+    #: Calls matched over all ranks, of how many; and how far the losses are from those of which run.
+    matched: str
+    loss: str
+    partner: str
 
 
 @dataclass(frozen=True, slots=True)

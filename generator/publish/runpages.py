@@ -98,8 +98,14 @@ def scheme_source(source: str) -> tuple[str, str]:
 
 def _line(library: Library, manifest: Manifest) -> RunLine:
     times = dict.fromkeys(MODES, "–")
+    matched = loss = "–"
     if manifest.has_steps:
         times = {mode: show.milliseconds(library.timeline(manifest.id, mode).step_ns) for mode in MODES}
+        found = library.validation(manifest.id)
+        if found.calls:
+            matched = f"{show.integer(found.matched)} of {show.integer(found.calls)}"
+        if found.loss_difference is not None:
+            loss = show.power(found.loss_difference)
     return RunLine(
         id=manifest.id,
         title=manifest.title,
@@ -107,6 +113,9 @@ def _line(library: Library, manifest: Manifest) -> RunLine:
         ranks=str(manifest.world_size) if manifest.ranks else "–",
         link=link_rate(manifest),
         ratio=show.number(manifest.ratio.value, 2) if manifest.ratio else "–",
+        matched=matched,
+        loss=loss,
+        partner=manifest.partner,
         **times,
     )
 

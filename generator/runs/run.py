@@ -48,7 +48,7 @@ class MemorySamples:
     bytes: I64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class RankTrace:
     """The events of one rank as columns of equal length, sorted by start, longest first.
 
@@ -100,7 +100,7 @@ class RankTrace:
         return "" if index == MISSING else self.strings[index]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Run:
     """One folder below measured_runs/: what was run and what each rank saw."""
 

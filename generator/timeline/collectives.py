@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from generator.runs.run import MISSING, Kind, RankTrace, Run
+from generator.timeline.memo import once_a_step
 from generator.timeline.program import step_bounds
 
 
@@ -95,6 +97,7 @@ class Match:
         return min(m.issue_ns for m in self.members)
 
 
+@once_a_step
 def match_step(run: Run, step: int) -> tuple[Match, ...]:
     """All calls that a step issued, matched over ranks, in order of first arrival."""
     return match(a for trace in run.ranks for a in arrivals(trace, step))
@@ -108,21 +111,21 @@ def arrivals(trace: RankTrace, step: int) -> tuple[Arrival, ...]:
     # The end of the first wait, unless the call itself reported its completion before: a thread may
     # wake up late, and so may whoever reports.
     done: dict[int, tuple[int, bool]] = {}
-    for i in np.flatnonzero(trace.kind == Kind.WAIT):
+    for i in np.flatnonzero(inside & (trace.kind == Kind.WAIT)):
         done.setdefault(int(trace.call[i]), (int(ends[i]), False))
-    for i in np.flatnonzero(trace.kind == Kind.TRANSFER):
+    for i in np.flatnonzero(np.isin(trace.step, (step, MISSING)) & (trace.kind == Kind.TRANSFER)):
         call = int(trace.call[i])
         done[call] = (min(int(ends[i]), done.get(call, (int(ends[i]), False))[0]), True)
-    phase_at = _phases(trace)
+    phase_at = _phases(trace, inside)
     return tuple(
         _arrival(trace, int(i), done.get(int(trace.call[i])), phase_at)
         for i in np.flatnonzero(inside & (trace.kind == Kind.ISSUE))
     )
 
 
-def _phases(trace: RankTrace) -> list[tuple[int, int, str, int, int]]:
+def _phases(trace: RankTrace, inside: npt.NDArray[np.bool_]) -> list[tuple[int, int, str, int, int]]:
     """Start, end, phase, layer and micro-batch of the events that lend their labels to calls."""
-    chosen = np.flatnonzero(np.isin(trace.kind, (Kind.PHASE, Kind.LAYER)))
+    chosen = np.flatnonzero(inside & np.isin(trace.kind, (Kind.PHASE, Kind.LAYER)))
     return [
         (
             int(trace.start_ns[i]),

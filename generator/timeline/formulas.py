@@ -198,9 +198,7 @@ def cp_ulysses_wire_elements(b: int, s: int, h: int, n: int) -> Number:
     return 8 * (n - 1) / n * b * s / n * h
 
 
-@formula(
-    "", "derived here; four all-to-alls, for equal loads and one expert a token"
-)
+@formula("", "derived here; four all-to-alls, for equal loads and one expert a token")
 def ep_wire_elements(tokens: int, h: int, n: int) -> Number:
     """Elements that a rank of n sends for one layer of experts: 4·(n − 1)/n·tokens·h, tokens of the rank."""
     return 4 * (n - 1) / n * tokens * h

@@ -124,12 +124,13 @@ class _Builder:
     def _lane(self, program: Program) -> list[int]:
         rank = program.rank
         lane = [self._add(Node.BEGIN, rank, -1, -1, [])]
-        for i in range(len(program)):
-            role, match = Role(int(program.role[i])), self.match_of.get((rank, int(program.call[i])), -1)
-            if role is Role.ISSUE and match >= 0 and (match, rank) not in self.arrive:
+        issue, wait = int(Role.ISSUE), int(Role.WAIT)
+        for i, (role, call) in enumerate(zip(program.role.tolist(), program.call.tolist(), strict=True)):
+            match = self.match_of.get((rank, call), -1)
+            if role == issue and match >= 0 and (match, rank) not in self.arrive:
                 self.arrive[match, rank] = self._add(Node.ARRIVE, rank, -1, match, [lane[-1]])
                 lane.append(self.arrive[match, rank])
-            waits = role is Role.WAIT and match >= 0
+            waits = role == wait and match >= 0
             lane.append(
                 self._add(Node.WAIT if waits else Node.WORK, rank, i, match if waits else -1, [lane[-1]])
             )

@@ -14,6 +14,7 @@ import numpy as np
 
 from generator.errors import UserError
 from generator.runs.run import I8, I32, I64, MISSING, Kind, RankTrace
+from generator.timeline.memo import once_a_step
 from generator.timeline.spans import Activity
 
 MODULES = ("embedding", "block", "head")
@@ -33,6 +34,11 @@ class Role(IntEnum):
     WORK = 0
     ISSUE = 1
     WAIT = 2
+
+
+# Plain numbers: a member of an enumeration costs a look-up each time, and a run has a million segments.
+_WORK = int(Role.WORK)
+_PHASE_EVENT, _ISSUE_EVENT, _WAIT_EVENT = int(Kind.PHASE), int(Kind.ISSUE), int(Kind.WAIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,17 @@ class Program:
 
 @dataclass(slots=True)
 class _Open:
-    """An event whose end has not been reached yet."""
+    """An event whose end has not been reached yet, with the labels of all that is around it."""
 
     index: int
     end_ns: int
     cpu_end_ns: int
-    kind: Kind
+    role: int
+    activity: int
+    #: Layer, micro-batch, stage and module.
+    labels: tuple[int, int, int, int]
+    #: Whether its begin and end are boundaries of a phase or a layer.
+    bounds: bool
     seen: bool = False
 
 
@@ -94,6 +105,7 @@ def step_bounds(trace: RankTrace, step: int) -> tuple[int, int]:
     return begin, begin + int(trace.dur_ns[found[0]])
 
 
+@once_a_step
 def program(trace: RankTrace, step: int) -> Program:
     """Cut one step of a rank into segments."""
     begin, end = step_bounds(trace, step)
@@ -106,8 +118,8 @@ def program(trace: RankTrace, step: int) -> Program:
     took = trace.dur_ns[inside]
     nested = inside[np.lexsort((trace.row[inside], -took, took > 0, trace.start_ns[inside]))]
     cutter = _Cutter(trace, int(root))
-    for index in nested:
-        cutter.open(int(index))
+    for index in nested.tolist():
+        cutter.open(index)
     return cutter.finish(begin, end)
 
 
@@ -118,7 +130,8 @@ class _Cutter:
         self.trace = trace
         self.now = int(trace.start_ns[root])
         self.cpu = int(trace.cpu_start_ns[root])
-        self.stack = [self._opened(root)]
+        nothing = (MISSING, MISSING, MISSING, MISSING)
+        self.stack = [_Open(root, *self._ends(root), _WORK, int(Activity.HOST), nothing, bounds=False)]
         self.segments: list[tuple[int, ...]] = []
         self.boundary: list[int] = []
 
@@ -142,9 +155,6 @@ class _Cutter:
             self._close()
         columns = np.array(self.segments, np.int64).reshape(len(self.segments), 10).T
         role, activity, start, wall, cpu, layer, microbatch, chunk, module, row = columns
-        calls = [
-            int(self.trace.call[r]) if k != Role.WORK else MISSING for k, r in zip(role, row, strict=True)
-        ]
         return Program(
             rank=self.trace.rank,
             begin_ns=begin,
@@ -158,19 +168,41 @@ class _Cutter:
             microbatch=microbatch.astype(np.int32),
             chunk=chunk.astype(np.int32),
             module=module.astype(np.int8),
-            call=np.array(calls, np.int32),
+            call=np.where(role == _WORK, MISSING, self.trace.call[row]).astype(np.int32),
             row=self.trace.row[row].astype(np.int32),
             boundary=np.array(self.boundary, np.int32),
         )
 
-    def _opened(self, index: int) -> _Open:
+    def _ends(self, index: int) -> tuple[int, int]:
+        """End of an event on both clocks; the CPU clock's is MISSING where the trace has none."""
         t = self.trace
-        return _Open(
-            index=index,
-            end_ns=int(t.start_ns[index] + t.dur_ns[index]),
-            cpu_end_ns=int(t.cpu_start_ns[index] + t.cpu_dur_ns[index]),
-            kind=Kind(int(t.kind[index])),
+        cpu, took = int(t.cpu_start_ns[index]), int(t.cpu_dur_ns[index])
+        cpu_end = MISSING if MISSING in (cpu, took) else cpu + took
+        return int(t.start_ns[index] + t.dur_ns[index]), cpu_end
+
+    def _opened(self, index: int) -> _Open:
+        """The event with its own labels, and for those it does not have, those of what is around it."""
+        t, around = self.trace, self.stack[-1]
+        kind = int(t.kind[index])
+        role, activity = _WORK, around.activity
+        layer, microbatch, chunk, module = around.labels
+        if kind == _ISSUE_EVENT:
+            role, activity = int(Role.ISSUE), int(Activity.HOST)
+        elif kind == _WAIT_EVENT:
+            role, activity = int(Role.WAIT), int(Activity.BLOCKED)
+        elif kind == _PHASE_EVENT:
+            activity = int(_PHASES.get(t.text(int(t.phase[index])), Activity.HOST))
+        else:
+            name = t.text(int(t.name[index]))
+            layer, module = int(t.layer[index]), MODULES.index(name) if name in MODULES else MISSING
+        own_microbatch, own_chunk = int(t.microbatch[index]), int(t.chunk[index])
+        labels = (
+            layer,
+            microbatch if own_microbatch == MISSING else own_microbatch,
+            chunk if own_chunk == MISSING else own_chunk,
+            module,
         )
+        return _Open(index, *self._ends(index), role, activity, labels, bounds=role == _WORK)
 
     def _close(self) -> None:
         top = self.stack[-1]
@@ -179,45 +211,17 @@ class _Cutter:
         self._mark(top)
 
     def _mark(self, event: _Open) -> None:
-        if event.kind in (Kind.PHASE, Kind.LAYER):
+        if event.bounds:
             self.boundary.append(len(self.segments))
 
     def _emit(self, until: int, cpu_until: int) -> None:
-        """The segment from now to `until`, labelled by the events that are open."""
+        """The segment from now to `until`, labelled by the innermost event that is open."""
         top = self.stack[-1]
-        role = {Kind.ISSUE: Role.ISSUE, Kind.WAIT: Role.WAIT}.get(top.kind, Role.WORK)
         wall = until - self.now
         # An issue and a wait are nodes of the graph even where they took no time.
-        if wall > 0 or (role != Role.WORK and not top.seen):
+        if wall > 0 or (top.role != _WORK and not top.seen):
             top.seen = True
             has_cpu = self.cpu != MISSING and cpu_until != MISSING
             cpu = min(max(0, cpu_until - self.cpu), wall) if has_cpu else wall
-            self.segments.append(
-                (role, self._activity(role), self.now, wall, cpu, *self._labels(), top.index)
-            )
+            self.segments.append((top.role, top.activity, self.now, wall, cpu, *top.labels, top.index))
         self.now, self.cpu = until, cpu_until
-
-    def _activity(self, role: Role) -> Activity:
-        if role is Role.WAIT:
-            return Activity.BLOCKED
-        if role is Role.ISSUE:
-            return Activity.HOST
-        for event in reversed(self.stack):
-            if event.kind == Kind.PHASE:
-                return _PHASES.get(self.trace.text(int(self.trace.phase[event.index])), Activity.HOST)
-        return Activity.HOST
-
-    def _labels(self) -> tuple[int, int, int, int]:
-        """Layer, micro-batch, stage and module of the innermost events that carry them."""
-        layer = microbatch = chunk = module = MISSING
-        for event in self.stack:
-            i = event.index
-            if event.kind == Kind.LAYER:
-                layer = int(self.trace.layer[i])
-                name = self.trace.text(int(self.trace.name[i]))
-                module = MODULES.index(name) if name in MODULES else MISSING
-            if self.trace.microbatch[i] != MISSING:
-                microbatch = int(self.trace.microbatch[i])
-            if self.trace.chunk[i] != MISSING:
-                chunk = int(self.trace.chunk[i])
-        return layer, microbatch, chunk, module

@@ -113,6 +113,7 @@ def timeline_of(
 ) -> Timeline:
     """Label a schedule: spans, calls and memory of every rank."""
     step_ns = schedule.step_ns
+    calls = {(m.rank, m.call): i for i, match in enumerate(graph.matches) for m in match.members}
     schedule_of = run.manifest.schedule
     return Timeline(
         run=run.id,
@@ -123,7 +124,7 @@ def timeline_of(
         ranks=tuple(
             RankTimeline(
                 rank=p.rank,
-                computation=_computation(graph, schedule, p, step_ns),
+                computation=_computation(graph, schedule, p, step_ns, calls),
                 memory=_memory(run, graph, schedule, p),
             )
             for p in graph.programs
@@ -148,8 +149,13 @@ class _Piece:
     row: int
 
 
-def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: int) -> Spans:
-    """The computation lane of a rank: its program's nodes in order, alike neighbours joined."""
+def _computation(
+    graph: Graph, schedule: Schedule, program: Program, step_ns: int, calls: dict[tuple[int, int], int]
+) -> Spans:
+    """The computation lane of a rank: its program's nodes in order, alike neighbours joined.
+
+    `calls`: (rank, the trace's id of a call) to the index of its match.
+    """
     lane = graph.lanes[[p.rank for p in graph.programs].index(program.rank)]
     idle = (int(Activity.IDLE), MISSING, MISSING, MISSING, MISSING, MISSING)
     pieces: list[_Piece] = []
@@ -164,22 +170,28 @@ def _computation(graph: Graph, schedule: Schedule, program: Program, step_ns: in
 
     now = int(schedule.end_ns[lane[0]])
     add(0, now, idle, MISSING)
-    calls = {(m.rank, m.call): i for i, match in enumerate(graph.matches) for m in match.members}
-    for node in lane[1:].tolist():
-        if graph.kind[node] == Node.ARRIVE:
-            continue
-        i = int(graph.segment[node])
-        call = calls.get((program.rank, int(program.call[i])), MISSING)
-        labels = (program.layer, program.microbatch, program.module, program.chunk)
-        layer, microbatch, module, chunk = (int(column[i]) for column in labels)
-        where = (layer, microbatch, module, chunk, call)
-        begin, end = int(schedule.begin_ns[node]), int(schedule.end_ns[node])
-        row = int(program.row[i])
-        if graph.kind[node] == Node.WAIT:
-            add(now, begin, (int(Activity.BLOCKED), *where), row)
-            add(begin, end, (int(Activity.HOST), *where), row)
+    nodes = lane[graph.segment[lane] >= 0]
+    segments = graph.segment[nodes]
+    host, blocked = int(Activity.HOST), int(Activity.BLOCKED)
+    for waits, begin, end, activity, call, layer, microbatch, module, chunk, row in zip(
+        (graph.kind[nodes] == Node.WAIT).tolist(),
+        schedule.begin_ns[nodes].tolist(),
+        schedule.end_ns[nodes].tolist(),
+        *(
+            column[segments].tolist()
+            for column in (
+                program.activity, program.call, program.layer, program.microbatch, program.module,
+                program.chunk, program.row,
+            )
+        ),
+        strict=True,
+    ):  # fmt: skip
+        where = (layer, microbatch, module, chunk, calls.get((program.rank, call), MISSING))
+        if waits:
+            add(now, begin, (blocked, *where), row)
+            add(begin, end, (host, *where), row)
         else:
-            add(now, end, (int(program.activity[i]), *where), row)
+            add(now, end, (activity, *where), row)
         now = max(now, end)
     add(now, step_ns, idle, MISSING)
     columns = np.array([p.labels for p in pieces], np.int64).reshape(-1, 6).T

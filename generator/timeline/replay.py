@@ -63,19 +63,18 @@ def recorded_schedule(graph: Graph) -> Schedule:
     for index, match in enumerate(graph.matches):
         for m in match.members:
             node, queue = graph.done[index, m.rank], (match.group, match.expected, m.rank)
-            begin[node] = min(end[node], max(int(end[graph.before(node)].max()), free.get(queue, 0)))
-            free[queue] = max(free.get(queue, 0), int(end[node]))
+            at, free_at = int(end[node]), free.get(queue, 0)
+            begin[node] = min(at, max(int(end[graph.before(node)].max()), free_at))
+            free[queue] = max(free_at, at)
     for program, lane in zip(graph.programs, graph.lanes, strict=True):
         end[lane[0]] = program.begin_ns - origin
-        for node in lane[1:]:
-            if graph.kind[node] == Node.ARRIVE:
-                continue
-            i = graph.segment[node]
-            begin[node] = program.start_ns[i] - origin
-            end[node] = begin[node] + program.wall_ns[i]
-            if graph.kind[node] == Node.WAIT:
-                done = end[graph.done[int(graph.match[node]), program.rank]]
-                begin[node] = min(max(begin[node], done), end[node])
+        nodes = lane[graph.segment[lane] >= 0]
+        segments = graph.segment[nodes]
+        begin[nodes] = program.start_ns[segments] - origin
+        end[nodes] = begin[nodes] + program.wall_ns[segments]
+        waits = nodes[graph.kind[nodes] == Node.WAIT]
+        done = [graph.done[match, program.rank] for match in graph.match[waits].tolist()]
+        begin[waits] = np.minimum(np.maximum(begin[waits], end[done]), end[waits])
     return Schedule(begin_ns=begin, end_ns=end)
 
 
@@ -135,9 +134,8 @@ def isolated_durations(graph: Graph, link: LinkModel) -> I64:
     """
     durations = np.zeros(len(graph), np.int64)
     for program, lane in zip(graph.programs, graph.lanes, strict=True):
-        for node in lane:
-            if graph.kind[node] == Node.WORK:
-                durations[node] = program.cpu_ns[graph.segment[node]]
+        work = lane[graph.kind[lane] == Node.WORK]
+        durations[work] = program.cpu_ns[graph.segment[work]]
     for index, match in enumerate(graph.matches):
         nodes = nodes_of(match.expected, link.ranks_per_node)
         cost = link.duration_ns(match.op, match.bytes, len(match.expected), nodes)

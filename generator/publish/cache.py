@@ -18,8 +18,9 @@ from typing import TypeVar
 Read = TypeVar("Read")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-#: The parts of the generator that a reconstruction depends on.
-_CODE = ("runs", "timeline", "texts.py", "units.py", "errors.py")
+#: The parts of the generator that a reconstruction depends on, and those that its pictures add.
+RECONSTRUCTION = ("runs", "timeline", "texts.py", "units.py", "errors.py")
+PICTURES = (*RECONSTRUCTION, "publish/figures", "publish/illustrate.py", "publish/show.py")
 
 
 class Cache:
@@ -45,20 +46,20 @@ class Cache:
         return read(made)
 
 
-def key(kind: str, parts: Iterable[bytes]) -> str:
+def key(kind: str, parts: Iterable[bytes], code: tuple[str, ...] = RECONSTRUCTION) -> str:
     """A file name for an entry of some kind, made of all that it depends on."""
-    digest = hashlib.sha256(code_hash())
+    digest = hashlib.sha256(code_hash(code))
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return f"{kind}-{digest.hexdigest()[:32]}"
 
 
-@lru_cache(maxsize=1)
-def code_hash() -> bytes:
-    """Hash of the source of the stages up to the timeline."""
+@lru_cache
+def code_hash(code: tuple[str, ...]) -> bytes:
+    """Hash of the source of some parts of the generator."""
     digest = hashlib.sha256()
-    for name in _CODE:
+    for name in code:
         root = _PACKAGE / name
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
             digest.update(path.relative_to(_PACKAGE).as_posix().encode())

@@ -43,9 +43,24 @@ def run_figures(
     """All steps of a run, then the shown one as recorded and as reconstructed."""
     if not timelines:
         return ()
+
+    def make() -> list[list[str]]:
+        found = _draw_run(library.steps(manifest.id), manifest, timelines)
+        return [[f.title, f.note, f.label, str(f.svg), str(f.numbers)] for f in found]
+
+    # Drawing takes most of a build in which no run has changed.
+    rows = library.drawn(manifest.id, make)
+    return tuple(
+        RunFigure(title, note, label, Markup(svg), Markup(table)) for title, note, label, svg, table in rows
+    )
+
+
+def _draw_run(
+    steps: Sequence[Timeline], manifest: Manifest, timelines: Mapping[str, Timeline]
+) -> tuple[RunFigure, ...]:
     aside = {s.index: "warm-up" if s.warmup else "memory" for s in manifest.steps if s.warmup or s.detail}
     shown = timelines["recorded"].step
-    strip = steps_strip(library.steps(manifest.id), ident="steps", shown=shown, aside=aside)
+    strip = steps_strip(steps, ident="steps", shown=shown, aside=aside)
     figures = [
         RunFigure("All steps", "one scale", "recorded", sizes(strip.wide, strip.narrow), Markup("")),
     ]

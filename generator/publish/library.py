@@ -9,7 +9,7 @@ import orjson
 
 from generator.book import Book
 from generator.errors import UserError
-from generator.publish.cache import Cache, key
+from generator.publish.cache import PICTURES, Cache, key
 from generator.runs.manifest import FILE_NAME, Manifest
 from generator.runs.reader import read_manifests, read_run
 from generator.runs.run import Run
@@ -72,6 +72,17 @@ class Library:
             return _dump(validate(run, self._run(partner) if partner else None))
 
         return self._cache.load(key("validation", parts), make, _load)
+
+    def drawn(self, run_id: str, make: Callable[[], list[list[str]]]) -> list[list[str]]:
+        """What `make` draws of a run, as rows of texts: kept like a timeline, and as long."""
+        calibration = self.manifests[run_id].link.calibration
+        parts = [self._input(run_id)] + ([self._input(calibration)] if calibration else [])
+
+        def read(text: bytes) -> list[list[str]]:
+            rows: list[list[str]] = orjson.loads(text)
+            return rows
+
+        return self._cache.load(key("pictures", parts, PICTURES), lambda: orjson.dumps(make()), read)
 
     def _timeline(self, run_id: str, mode: str, step: int | None) -> Timeline:
         wanted = (run_id, mode, step)

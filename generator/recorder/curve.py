@@ -47,16 +47,15 @@ class Holding:
         return result
 
 
-def memory_curve(
-    holdings: Iterable[Holding], boundaries: Sequence[int], begin_ns: int
-) -> list[MemorySample]:
+def memory_curve(holdings: Iterable[Holding], boundaries: Sequence[int], begin_ns: int) -> list[MemorySample]:
     """Bytes by category at the begin and each boundary, and at the largest and smallest total in between.
 
     A step changes its memory thousands of times; between two boundaries only the extremes are told.
     """
     changes = sorted(
         ((time_ns, h.category, more) for h in holdings for time_ns, more in h.changes(begin_ns)),
-        key=lambda change: change[0])
+        key=lambda change: change[0],
+    )
     held = [0] * len(CATEGORIES)
     samples: list[MemorySample] = []
     position = 0

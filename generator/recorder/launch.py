@@ -71,7 +71,12 @@ class _Rank:
 
 
 def launch(
-    target: Callable[[Desk], Any], ranks: int, units: int, *, what: str, progress: Progress,
+    target: Callable[[Desk], Any],
+    ranks: int,
+    units: int,
+    *,
+    what: str,
+    progress: Progress,
     stall_s: float = 120.0,
 ) -> list[Any]:
     """Run `target` in `ranks` forked processes and return what each returned, in order of rank.
@@ -103,7 +108,8 @@ def _start(context: Any, target: Callable[[Desk], Any], rank: int) -> _Rank:
     line, far_end = context.Pipe(duplex=False)
     text, done = context.RawArray(ctypes.c_char, _TEXT_BYTES), context.RawValue(ctypes.c_int, 0)
     process = context.Process(
-        target=_serve, args=(target, Desk(rank, text, done), far_end, os.getpid()), daemon=True)
+        target=_serve, args=(target, Desk(rank, text, done), far_end, os.getpid()), daemon=True
+    )
     with warnings.catch_warnings():
         # Newer Pythons warn of forking beside threads; ours hold no lock that a rank would need.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -201,6 +207,7 @@ def _fail(crew: list[_Rank], what: str) -> None:
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
     """Let SIGTERM unwind like Ctrl-C, so that ranks, links and folders are cleaned up."""
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

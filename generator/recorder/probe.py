@@ -193,6 +193,7 @@ class Probe:
 
     def _watch_weight_gradients(self) -> None:
         """The weights' part of a backward asks for gradients of one layer after the other."""
+
         def gradients_begin(*values: Any, **named: Any) -> None:
             if self._phase is not None and self._phase.name == "backward_weight":
                 first = next(iter(named["inputs"] if "inputs" in named else values[1]))

@@ -42,8 +42,14 @@ def trace_events(rank: int, log: EventLog, base_ns: int) -> list[dict[str, Any]]
     timed = [_span_event(rank, span, base_ns) for span in log.spans]
     timed += _transfer_events(rank, log, base_ns)
     timed += [
-        {"ph": "C", "name": "memory", "pid": rank, "tid": THREAD, "ts": (s.time_ns - base_ns) / 1000,
-         "args": s.by_category}
+        {
+            "ph": "C",
+            "name": "memory",
+            "pid": rank,
+            "tid": THREAD,
+            "ts": (s.time_ns - base_ns) / 1000,
+            "args": s.by_category,
+        }
         for s in log.memory
     ]
     timed.sort(key=lambda e: (e["ts"], e["tid"], -e.get("dur", 0.0)))
@@ -93,14 +99,16 @@ def _transfer_events(rank: int, log: EventLog, base_ns: int) -> list[dict[str, A
         free = free_ns.get(transfer.group, 0)
         begin_ns = min(max(transfer.issued_ns, free), end_ns)
         free_ns[transfer.group] = max(free, end_ns)
-        events.append({
-            "ph": "X",
-            "cat": "gloo",
-            "name": f"gloo:{transfer.op}",
-            "pid": rank,
-            "tid": COMMUNICATION,
-            "ts": (begin_ns - base_ns) / 1000,
-            "dur": (end_ns - begin_ns) / 1000,
-            "args": {"call": transfer.call, "step": transfer.step},
-        })
+        events.append(
+            {
+                "ph": "X",
+                "cat": "gloo",
+                "name": f"gloo:{transfer.op}",
+                "pid": rank,
+                "tid": COMMUNICATION,
+                "ts": (begin_ns - base_ns) / 1000,
+                "dur": (end_ns - begin_ns) / 1000,
+                "args": {"call": transfer.call, "step": transfer.step},
+            }
+        )
     return events

@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 
 
 def record(
-    ids: Iterable[str], out: Path, *, resume: bool = False, commit: str = "",
+    ids: Iterable[str],
+    out: Path,
+    *,
+    resume: bool = False,
+    commit: str = "",
     progress: Progress | None = None,
 ) -> tuple[str, ...]:
     """Record runs by id into folders of their names below `out`, each replacing what was there.
@@ -64,8 +68,14 @@ def record(
 
 
 def record_spec(
-    spec: RunSpec, out: Path, *, commit: str, progress: Progress,
-    shape: Shape | None = None, steps: int = STEPS, stall_s: float = 120.0,
+    spec: RunSpec,
+    out: Path,
+    *,
+    commit: str,
+    progress: Progress,
+    shape: Shape | None = None,
+    steps: int = STEPS,
+    stall_s: float = 120.0,
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
     prepare_process()
@@ -77,13 +87,13 @@ def record_spec(
     ):
         if network.reason:
             progress.say(
-                f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback.")
+                f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback."
+            )
         manifest = replace(_head(spec, commit), link=network.link)
         if spec.kind == "calibration":
             from generator.recorder.calibrate import measure
 
-            manifest = replace(
-                manifest, table=measure(spec, network, folder, progress, stall_s=stall_s))
+            manifest = replace(manifest, table=measure(spec, network, folder, progress, stall_s=stall_s))
         else:
             from generator.recorder.model import Shape
             from generator.recorder.rank import Plan, run_rank
@@ -91,8 +101,13 @@ def record_spec(
             shape = shape or Shape(**spec.shape)
             plan = Plan(spec, shape, network, steps, folder, time.monotonic_ns())
             outcomes: list[Outcome] = launch(
-                partial(run_rank, plan), spec.world_size, steps, what=spec.id, progress=progress,
-                stall_s=stall_s)
+                partial(run_rank, plan),
+                spec.world_size,
+                steps,
+                what=spec.id,
+                progress=progress,
+                stall_s=stall_s,
+            )
             manifest = _training(manifest, shape, outcomes) if spec.kind == "training" else manifest
             manifest = _steps(manifest, outcomes)
         (folder / FILE_NAME).write_text(tomli_w.dumps(to_toml(manifest)), encoding="utf-8")
@@ -102,7 +117,9 @@ def record_spec(
 def prepare_process() -> None:
     """Import PyTorch once, for all ranks to be forked: one thread each, and no chatter."""
     for name, value in {
-        "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
     }.items():
         os.environ.setdefault(name, value)
     import torch
@@ -144,9 +161,13 @@ def _training(manifest: Manifest, shape: Shape, outcomes: list[Outcome]) -> Mani
     return replace(
         manifest,
         model=Model(
-            shape.d_model, shape.layers, shape.heads, shape.vocabulary,
+            shape.d_model,
+            shape.layers,
+            shape.heads,
+            shape.vocabulary,
             parameters,
-            tuple(o.parameters for o in outcomes)),
+            tuple(o.parameters for o in outcomes),
+        ),
         batch=Batch(shape.sequences, shape.tokens, data.TEXT.name, data.text_sha256(), SEED),
         optimizer=Optimizer("AdamW", LEARNING_RATE),
     )
@@ -158,8 +179,11 @@ def _steps(manifest: Manifest, outcomes: list[Outcome]) -> Manifest:
     losses = [[loss for o in outcomes if (loss := o.losses[i]) is not None] for i in range(steps)]
     flags = [
         Step(
-            i, warmup=i < WARMUP_STEPS, detail=i == steps - 1,
-            loss=statistics.fmean(losses[i]) if losses[i] else 0.0)
+            i,
+            warmup=i < WARMUP_STEPS,
+            detail=i == steps - 1,
+            loss=statistics.fmean(losses[i]) if losses[i] else 0.0,
+        )
         for i in range(steps)
     ]
     timed = [s.index for s in flags if not s.warmup and not s.detail]
@@ -179,7 +203,8 @@ def _ratio(rate_mbit: int, outcomes: list[Outcome], timed: list[int]) -> Ratio:
     communication_ms = sent * 8 / (rate_mbit * 1e3) if rate_mbit else 0.0
     computation_ms = computed / 1e6
     return Ratio(
-        round(communication_ms, 3), round(computation_ms, 3), round(communication_ms / computation_ms, 4))
+        round(communication_ms, 3), round(computation_ms, 3), round(communication_ms / computation_ms, 4)
+    )
 
 
 def _machine(ranks: int) -> Machine:

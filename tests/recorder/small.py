@@ -39,8 +39,7 @@ class SmallRun:
 
     def spans(self, rank: int = 0, step: int = TIMED) -> list[Event]:
         """Spans of the rank's own thread in a step, in order of begin, enclosing ones first."""
-        return [
-            e for e in self.ranks[rank] if e["ph"] == "X" and e["tid"] == 0 and e["args"]["step"] == step]
+        return [e for e in self.ranks[rank] if e["ph"] == "X" and e["tid"] == 0 and e["args"]["step"] == step]
 
     def phases(self, rank: int = 0, step: int = TIMED) -> list[Event]:
         return [e for e in self.spans(rank, step) if "phase" in e["args"] and "module" not in e["args"]]
@@ -74,8 +73,13 @@ def small_shape(layers: int = LAYERS) -> Shape:
 def record_small(spec: RunSpec, out: Path, *, layers: int = LAYERS, **changes: Any) -> SmallRun:
     """Record a run on loopback, with what `changes` its spec, and check that its calls are whole."""
     record_spec(
-        replace(spec, rate_mbit=0, **changes), out, commit="abc1234",
-        shape=small_shape(layers), steps=STEPS, progress=Progress(io.StringIO()))
+        replace(spec, rate_mbit=0, **changes),
+        out,
+        commit="abc1234",
+        shape=small_shape(layers),
+        steps=STEPS,
+        progress=Progress(io.StringIO()),
+    )
     manifest = read_manifest(out / spec.id / "run.toml")
     traces = [json.loads(gzip.decompress((out / spec.id / r.file).read_bytes())) for r in manifest.ranks]
     run = SmallRun(out / spec.id, manifest, tuple(t["traceEvents"] for t in traces))

@@ -31,7 +31,12 @@ def test_a_bench_has_steps_and_neither_model_nor_losses(name: str, runs: dict[st
 def test_five_collectives_of_one_size_follow_each_other(rank: int, runs: dict[str, SmallRun]) -> None:
     calls = runs["collectives"].calls(rank)
     assert [c["op"] for c in calls] == [
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "broadcast",
+    ]
     assert {c["bytes"] for c in calls} == {4 * (4 * small_shape().d_model) ** 2}
     # Each is over before the next piece of work.
     spans = [e["name"] for e in runs["collectives"].spans(rank) if e["name"] in ("forward", "wait")]

@@ -62,7 +62,9 @@ def test_with_no_sync_only_the_last_backward_reduces(runs: dict[str, SmallRun]) 
         calls = [e for e in runs[name].spans() if "op" in e["args"]]
         backwards = [e for e in runs[name].phases() if e["name"] == "backward"]
         return {
-            b["args"]["microbatch"] for c in calls for b in backwards
+            b["args"]["microbatch"]
+            for c in calls
+            for b in backwards
             if b["ts"] <= c["ts"] < b["ts"] + b["dur"]
         }
 

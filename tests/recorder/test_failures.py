@@ -52,8 +52,8 @@ def record_faulty(fault: Fault, out: Path, *, rate_mbit: int = 0, stall_s: float
     shape = Shape(d_model=32, layers=2, heads=2, vocabulary=256, tokens=16, sequences=2)
     try:
         record_spec(
-            spec, out, commit="", shape=shape, steps=4, stall_s=stall_s,
-            progress=Progress(io.StringIO()))
+            spec, out, commit="", shape=shape, steps=4, stall_s=stall_s, progress=Progress(io.StringIO())
+        )
     finally:
         del sys.modules[MODULE]
 
@@ -73,11 +73,14 @@ def raises(rank: int, step: int) -> None:
         raise ValueError("the fault\nin two lines")
 
 
-@pytest.mark.parametrize(("fault", "said"), [
-    pytest.param(dies, "rank 1 was ended by signal 9", id="a rank is killed"),
-    pytest.param(raises, "rank 1 failed (ValueError: the fault)", id="a rank raises"),
-    pytest.param(hangs, "rank 1: step 2", id="a rank hangs"),
-])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        pytest.param(dies, "rank 1 was ended by signal 9", id="a rank is killed"),
+        pytest.param(raises, "rank 1 failed (ValueError: the fault)", id="a rank raises"),
+        pytest.param(hangs, "rank 1: step 2", id="a rank hangs"),
+    ],
+)
 def test_failure_leaves_one_line_and_nothing_else(fault: Fault, said: str, tmp_path: Path) -> None:
     earlier = tmp_path / "ddp" / "run.toml"
     earlier.parent.mkdir()
@@ -102,8 +105,13 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     shape = Shape(d_model=32, layers=2, heads=2, vocabulary=256, tokens=16, sequences=2)
     with pytest.raises(KeyboardInterrupt):
         record_spec(
-            replace(RUNS["ddp"], mesh={"dp": 2}, rate_mbit=0), tmp_path, commit="", shape=shape,
-            steps=50, progress=Impatient(io.StringIO()))
+            replace(RUNS["ddp"], mesh={"dp": 2}, rate_mbit=0),
+            tmp_path,
+            commit="",
+            shape=shape,
+            steps=50,
+            progress=Impatient(io.StringIO()),
+        )
     assert list(tmp_path.iterdir()) == []
     assert multiprocessing.active_children() == []
 

@@ -32,7 +32,8 @@ def test_losses_agree_with_the_single_process(name: str, runs: dict[str, SmallRu
 
 def inside(inner: Event, outer: Event) -> bool:
     return bool(
-        outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.001)
+        outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.001
+    )
 
 
 @pytest.mark.parametrize("name", RECOMPUTED)
@@ -42,7 +43,8 @@ def test_every_block_is_computed_again_inside_its_backward(name: str, runs: dict
     assert [e["name"] for e in again] == [f"recompute layer {i}" for i in reversed(range(LAYERS))]
     for event in again:
         (around,) = [
-            e for e in layers if e is not event and e["args"]["phase"] == "backward" and inside(event, e)]
+            e for e in layers if e is not event and e["args"]["phase"] == "backward" and inside(event, e)
+        ]
         assert around["args"]["layer"] == event["args"]["layer"]
         assert event["args"]["phase"] == "backward"
     assert not any(e["args"].get("recompute") for e in runs["single"].layers())

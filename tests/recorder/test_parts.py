@@ -43,16 +43,22 @@ def test_a_storage_counts_as_the_strongest_it_was_seen_as() -> None:
 
 
 def test_collectives_of_a_group_follow_each_other() -> None:
-    log = EventLog(transfers=[
-        Transfer(0, "all_reduce", "a", 0, issued_ns=1000, completed_ns=5000),
-        Transfer(1, "all_reduce", "a", 0, issued_ns=2000, completed_ns=7000),
-        Transfer(2, "all_reduce", "b", 0, issued_ns=3000, completed_ns=4000),
-        Transfer(3, "all_reduce", "a", 0, issued_ns=6000, completed_ns=6500),
-        Transfer(4, "all_reduce", "a", 0, issued_ns=9000),
-    ])
+    log = EventLog(
+        transfers=[
+            Transfer(0, "all_reduce", "a", 0, issued_ns=1000, completed_ns=5000),
+            Transfer(1, "all_reduce", "a", 0, issued_ns=2000, completed_ns=7000),
+            Transfer(2, "all_reduce", "b", 0, issued_ns=3000, completed_ns=4000),
+            Transfer(3, "all_reduce", "a", 0, issued_ns=6000, completed_ns=6500),
+            Transfer(4, "all_reduce", "a", 0, issued_ns=9000),
+        ]
+    )
     events = [e for e in trace_events(0, log, base_ns=0) if e["ph"] == "X"]
     assert {e["args"]["call"]: (e["ts"], e["dur"]) for e in events} == {
-        0: (1.0, 4.0), 1: (5.0, 2.0), 2: (3.0, 1.0), 3: (6.5, 0.0)}
+        0: (1.0, 4.0),
+        1: (5.0, 2.0),
+        2: (3.0, 1.0),
+        3: (6.5, 0.0),
+    }
 
 
 def test_closing_a_span_closes_what_is_inside() -> None:

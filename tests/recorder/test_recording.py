@@ -62,8 +62,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recor
     def get(name: str) -> Recording:
         if name not in known:
             record_spec(
-                SPECS[name], out, commit="abc1234", shape=shape, steps=STEPS,
-                progress=Progress(io.StringIO()))
+                SPECS[name], out, commit="abc1234", shape=shape, steps=STEPS, progress=Progress(io.StringIO())
+            )
             folder = out / name
             manifest = read_manifest(folder / "run.toml")
             traces = [json.loads(gzip.decompress((folder / r.file).read_bytes())) for r in manifest.ranks]
@@ -169,7 +169,8 @@ def _place(run: Recording, rank: int, step: int) -> list[tuple[str, int]]:
     return [
         (a["args"]["phase"], a["args"]["layer"])
         for e in run.issues(rank, step)
-        for a in layers if a["ts"] <= e["ts"] < a["ts"] + a["dur"]
+        for a in layers
+        if a["ts"] <= e["ts"] < a["ts"] + a["dur"]
     ]
 
 
@@ -186,8 +187,11 @@ def test_layers_run_forward_and_back(recording: Callable[[str], Recording]) -> N
 def test_pipeline_stages_take_turns(recording: Callable[[str], Recording]) -> None:
     run = recording("pp-1f1b")
     turns = [
-        [e["name"][0] + str(e["args"]["microbatch"]) for e in run.spans(rank, 3)
-         if "microbatch" in e["args"] and "module" not in e["args"]]
+        [
+            e["name"][0] + str(e["args"]["microbatch"])
+            for e in run.spans(rank, 3)
+            if "microbatch" in e["args"] and "module" not in e["args"]
+        ]
         for rank in (0, 1)
     ]
     assert turns[0] == ["f0", "f1", "b0", "f2", "b1", "f3", "b2", "b3"]

@@ -22,8 +22,7 @@ def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(run_id: s
 
 def test_five_collectives_carry_the_same_payload() -> None:
     calls = timeline("collectives").calls
-    assert [c.op for c in calls] == [
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+    assert [c.op for c in calls] == ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
     assert {c.bytes for c in calls} == {4 << 20}
     wire = {c.op: METRICS["wire_bytes"](timeline("collectives"), rank=0, op=c.op) for c in calls}
     # A ring all-reduce is a reduce-scatter and an all-gather.

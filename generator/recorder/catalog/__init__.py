@@ -18,8 +18,16 @@ from generator.recorder.spec import RunSpec
 
 #: Links first: a run names the calibration of its link.
 _FAMILIES = (
-    links, baseline, collectives, data_parallel, sharded, tensor_parallel, context_parallel,
-    expert_parallel, pipeline, meshes,
+    links,
+    baseline,
+    collectives,
+    data_parallel,
+    sharded,
+    tensor_parallel,
+    context_parallel,
+    expert_parallel,
+    pipeline,
+    meshes,
 )
 
 RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

@@ -41,7 +41,8 @@ class AverageBuckets:
 def data_parallel(context: Context) -> DistributedDataParallel:
     """The model, whole on every rank, with its gradients averaged in buckets of the given size."""
     model = DistributedDataParallel(
-        build_model(context.shape, context.seed), bucket_cap_mb=context.options.bucket_mib)
+        build_model(context.shape, context.seed), bucket_cap_mb=context.options.bucket_mib
+    )
     average = AverageBuckets(context.world_size)
     model.register_comm_hook(None, lambda state, bucket: average.add(bucket))
     return model

@@ -35,8 +35,7 @@ class Recompute:
     def __init__(self, context: Context) -> None:
         self.model = build_model(context.shape, context.seed)
         for name, block in self.model.blocks.items():
-            self.model.blocks[name] = Recomputed(
-                block, reentrant=context.options.recompute == "reentrant")
+            self.model.blocks[name] = Recomputed(block, reentrant=context.options.recompute == "reentrant")
         self.modules: list[nn.Module] = [self.model]
         self.optimizer = AdamW(self.model.parameters(), lr=context.learning_rate, foreach=True)
 

@@ -25,8 +25,7 @@ from generator.recorder.schemes.base import Context
 PLAN = {
     # Without this, the gradients of the inputs of wq, wk and wv are reduced one by one: 6 all-reduces
     # a layer. Here they are summed on the rank first, and the sum is reduced.
-    "attention": PrepareModuleInput(
-        input_layouts=(Replicate(),), desired_input_layouts=(Replicate(),)),
+    "attention": PrepareModuleInput(input_layouts=(Replicate(),), desired_input_layouts=(Replicate(),)),
     "attention.wq": ColwiseParallel(),
     "attention.wk": ColwiseParallel(),
     "attention.wv": ColwiseParallel(),
@@ -48,8 +47,7 @@ class TensorParallel:
         # Two groups, because one fused update cannot mix cut and whole parameters.
         cut = [p for p in self.model.parameters() if isinstance(p, DTensor)]
         whole = [p for p in self.model.parameters() if not isinstance(p, DTensor)]
-        self.optimizer = AdamW(
-            [{"params": cut}, {"params": whole}], lr=context.learning_rate, foreach=True)
+        self.optimizer = AdamW([{"params": cut}, {"params": whole}], lr=context.learning_rate, foreach=True)
 
     def step(self, batch: Batch) -> Tensor:
         loss = loss_of(self.model(batch.inputs), batch.targets)

@@ -26,8 +26,12 @@ class LibraryShardedOptimizer:
         self.modules: list[nn.Module] = [self.model]
         # As buckets: one broadcast a rank, not one a parameter.
         self.optimizer = ZeroRedundancyOptimizer(
-            self.model.parameters(), optimizer_class=AdamW, parameters_as_bucket_view=True,
-            lr=context.learning_rate, foreach=True)
+            self.model.parameters(),
+            optimizer_class=AdamW,
+            parameters_as_bucket_view=True,
+            lr=context.learning_rate,
+            foreach=True,
+        )
 
     def step(self, batch: Batch) -> Tensor:
         mine = batch.share(self.rank, self.ranks)

@@ -18,7 +18,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:home|Users|root|work|tmp|private|mn
 BUNDLE = re.compile(r"\.min\.(?:js|css)$|(?:^|/)(?:node_modules|vendor|third_party)/|\.(?:woff2?|ttf|wasm)$")
 LONGEST_LINE = 400
 #: Of all rank files together.
-RECORDINGS_BYTES = 4_000_000
+RECORDINGS_BYTES = 15_000_000
 
 
 @pytest.fixture(scope="module")

@@ -275,7 +275,8 @@ class RunData:
     #: Address of its run.toml.
     manifest_url: str
     used_in: tuple[Link, ...]
-    others: tuple[Link, ...]
+    #: The runs before and after it in the list of all.
+    neighbours: tuple[Link, ...]
     figures: tuple[RunFigure, ...]
     checks: tuple[Check, ...]
     losses: tuple[LossLine, ...]

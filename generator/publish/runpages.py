@@ -56,7 +56,9 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
     shown = timelines.get("isolated")
     if not stepped:
         library.check(manifest.id)
-    others = tuple(Link(run_url(m.id), m.id) for m in _all(library) if m.id != manifest.id)
+    ids = [m.id for m in _all(library)]
+    at = ids.index(manifest.id)
+    neighbours = tuple(Link(run_url(i), i) for i in (*ids[max(0, at - 1) : at], *ids[at + 1 : at + 2]))
     partner = Link(run_url(manifest.partner), manifest.partner) if manifest.partner else None
     name, text = scheme_source(manifest.source)
     data = RunData(
@@ -65,7 +67,7 @@ def _run_page(library: Library, manifest: Manifest, used_in: tuple[Link, ...]) -
         text=manifest.description,
         manifest_url=run_file_url(manifest.id, FILE_NAME),
         used_in=used_in,
-        others=others,
+        neighbours=neighbours,
         figures=run_figures(library, manifest, timelines),
         checks=_checks(library, manifest) if stepped else (),
         losses=_losses(library, manifest, shown) if stepped else (),
@@ -112,7 +114,7 @@ def _line(library: Library, manifest: Manifest) -> RunLine:
         url=run_url(manifest.id),
         ranks=str(manifest.world_size) if manifest.ranks else "–",
         link=link_rate(manifest),
-        ratio=show.number(manifest.ratio.value, 2) if manifest.ratio else "–",
+        ratio=show.number(manifest.ratio.value, 2) if manifest.ratio and manifest.world_size > 1 else "–",
         matched=matched,
         loss=loss,
         partner=manifest.partner,

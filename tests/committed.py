@@ -6,6 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
 from generator.runs.reader import read_run, run_ids
 from generator.runs.run import Run
 from generator.timeline.reconstruct import reconstruct
@@ -21,8 +22,16 @@ def run(run_id: str) -> Run:
 
 
 @cache
+def manifest(run_id: str) -> Manifest:
+    return read_manifest(RUNS / run_id / FILE_NAME)
+
+
 def training_ids() -> tuple[str, ...]:
-    return tuple(r for r in run_ids(RUNS) if run(r).manifest.kind == "training")
+    return tuple(r for r in run_ids(RUNS) if manifest(r).kind == "training")
+
+
+def ids_with_steps() -> tuple[str, ...]:
+    return tuple(r for r in run_ids(RUNS) if manifest(r).has_steps)
 
 
 def calibration_of(run_id: str) -> Run | None:

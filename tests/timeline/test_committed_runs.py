@@ -18,7 +18,7 @@ from generator.timeline.metrics import METRICS, PIPELINE_WORK
 from generator.timeline.program import Role
 from generator.timeline.reconstruct import graph_of, representative_step, step_wall_ns, timeline_of
 from generator.timeline.replay import isolated_durations, recorded_durations, replay, scale_rank
-from generator.timeline.spans import COMPUTATION, Activity, Timeline
+from generator.timeline.spans import Activity
 from generator.timeline.validation import loss_difference, validate
 from tests.committed import RUNS, calibration_of, run, timeline, training_ids
 from tests.timeline.synthetic import Issue, Script, Wait, Work, end_ns, simulate
@@ -338,60 +338,7 @@ def test_recorded_durations_are_never_negative() -> None:
         assert recorded_durations(graph).min() >= 0
 
 
-# ---- metrics against a brute force
-
-
-@pytest.mark.parametrize("mode", ["recorded", "isolated"])
-@pytest.mark.parametrize("run_id", PARALLEL)
-def test_metrics_agree_with_looking_at_every_microsecond(run_id: str, mode: str) -> None:
-    """A grid of instants, each asked what it is: an independent way to every time metric."""
-    found = timeline(run_id, mode)
-    grid = np.arange(500, found.step_ns, 1000)
-    for rank in range(4):
-        computing = painted(grid, spans_of(found, rank, COMPUTATION))
-        standing = painted(grid, spans_of(found, rank, (Activity.BLOCKED,)))
-        waiting = painted(grid, call_parts(found, rank, "wait"))
-        moving = painted(grid, call_parts(found, rank, "transfer"))
-        comm = waiting | moving
-        expected = {
-            "busy": computing,
-            "blocked": standing,
-            "comm_time": comm,
-            "wait": waiting,
-            "transfer": moving,
-            "exposed_comm": comm & ~computing,
-            "exposed_transfer": moving & ~computing,
-        }
-        for name, mask in expected.items():
-            close = pytest.approx(mask.sum() * 1000, abs=1000 * (10 + len(found.calls)))
-            assert METRICS[name](found, rank=rank) == close, name
-        if comm.any():
-            share = (comm & computing).sum() / comm.sum()
-            assert METRICS["overlap"](found, rank=rank) == pytest.approx(share, abs=0.02)
-
-
-def spans_of(found: Timeline, rank: int, kinds: tuple[Activity, ...]) -> list[tuple[int, int]]:
-    spans = found.ranks[rank].computation
-    rows = zip(spans.start_ns.tolist(), spans.end_ns.tolist(), spans.activity.tolist(), strict=True)
-    return [(start, end) for start, end, kind in rows if kind in kinds]
-
-
-def call_parts(found: Timeline, rank: int, part: str) -> list[tuple[int, int]]:
-    out = []
-    for call in found.calls:
-        for m in call.members:
-            if m.rank == rank and part == "transfer":
-                out.append((m.begin_ns, m.end_ns))
-            elif m.rank == rank and not call.point_to_point:
-                out.append((m.arrive_ns, max(other.arrive_ns for other in call.members)))
-    return out
-
-
-def painted(grid: np.ndarray, spans: list[tuple[int, int]]) -> np.ndarray:
-    mask = np.zeros(len(grid), bool)
-    for start, end in spans:
-        mask |= (grid >= start) & (grid < end)
-    return mask
+# ---- causality
 
 
 def test_no_effect_comes_before_its_cause_in_the_recordings() -> None:

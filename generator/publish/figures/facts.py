@@ -114,6 +114,10 @@ def stage_words(timeline: Timeline, rank: int) -> str:
     return ", ".join(words)
 
 
+#: Between the coordinates of a rank.
+_APART = " · "
+
+
 def rank_notes(mesh: Mesh, chunks: int = 1) -> tuple[str, ...]:
     """Where each rank stands in the mesh, e.g. 'stage 2', 'tp 1 · dp 0'; for the left gutter.
 
@@ -121,13 +125,22 @@ def rank_notes(mesh: Mesh, chunks: int = 1) -> tuple[str, ...]:
     """
     sizes = {name: getattr(mesh, name) for name in ("pp", "dp", "shard", "tp", "cp", "ep")}
     return tuple(
-        " · ".join(
+        _APART.join(
             f"{'stage' if name == 'pp' and chunks == 1 else name} {where[name]}"
             for name, count in sizes.items()
             if count > 1 and name in where
         )
         for where in mesh.coordinates
     )
+
+
+def numbers_alone(notes: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Notes as their numbers, '0 · 1', and what each number is, 'shard · tp'; others as they are."""
+    parts = [[part.rpartition(" ") for part in note.split(_APART)] for note in notes]
+    if not all(number.isdigit() for note in parts for _, _, number in note):
+        return notes, ""
+    names = _APART.join(name for name, _, _ in parts[0])
+    return tuple(_APART.join(number for _, _, number in note) for note in parts), names
 
 
 def origin(timeline: Timeline) -> str:

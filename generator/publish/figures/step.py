@@ -12,7 +12,7 @@ from generator.publish.figures.focus import NOTHING, join_calls, join_sends, out
 from generator.publish.figures.frame import axis, brackets, gutter, phases_shown, torn
 from generator.publish.figures.lanes import MARK, PRIME, WORDS, Focus, Kind
 from generator.publish.figures.layout import NARROW, WIDE, Layout
-from generator.publish.figures.legend import draw_legend, items
+from generator.publish.figures.legend import Item, draw_legend, items
 from generator.publish.figures.markup import boxes, hatch, identifier, picture, text_width, textures
 from generator.publish.figures.paint import (
     GROUND,
@@ -31,6 +31,8 @@ from generator.timeline.spans import Activity, Timeline
 
 #: A figure never has more elements than this; the narrowest labels go first.
 MOST_MARKS = 600
+#: What the names of the lanes and their distance take of the left gutter.
+LANE_NAMES_PX = 42
 #: A block narrower than this on a phone is texture, not a block.
 _LEAST_BLOCK_PX = 5
 
@@ -103,6 +105,10 @@ def draw(
     """One size of the figure as an `<svg>`; with `style` as a document (see markup.picture)."""
     until = timeline.step_ns if end_ns is None else end_ns
     count = len(timeline.ranks)
+    coordinates = ""
+    if not layout.above and any(text_width(note, 11) > layout.left - LANE_NAMES_PX for note in notes):
+        # They would run into the names of the lanes.
+        notes, coordinates = facts.numbers_alone(notes)
     d = Drawing(
         timeline=timeline,
         layout=layout,
@@ -130,6 +136,8 @@ def draw(
     legend_top = bottom + 26
     d.choose_labels()
     named = items(timeline, numbers=any(label.words.isdigit() or label.short for label in d.labels))
+    if coordinates:
+        named.append(Item("", f"under a rank: {coordinates}"))
     height = legend_top + draw_legend(d.canvas, named, ident=d.ident, y=legend_top, width=layout.width)
     _write_labels(d)
     return picture(

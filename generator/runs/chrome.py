@@ -28,13 +28,17 @@ Any of these may be missing in a trace of somebody else; columns then hold MISSI
 
 from __future__ import annotations
 
+import gc
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from generator.errors import UserError
@@ -47,6 +51,17 @@ _RECORD_AGAIN = "Restore the file from where it came, or record the run again."
 _LARGEST_US = 2.0**61 / 1000
 _INT_COLUMNS = ("step", "layer", "microbatch", "chunk", "call", "seq", "src", "dst", "tag")
 _TEXT_COLUMNS = ("phase", "op", "group", "dtype")
+#: What an event of our recorder carries at least one of.
+_OURS = frozenset((*_INT_COLUMNS, *_TEXT_COLUMNS, "module", "bytes", "sent", "cpu_ts", "cpu_dur"))
+_STEP = "ProfilerStep#"
+
+
+@dataclass(frozen=True, slots=True)
+class _Complete:
+    """The complete events of a file, and where each stands in it."""
+
+    row: I32
+    events: list[Event]
 
 
 def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
@@ -54,11 +69,29 @@ def read_rank(path: Path, rank: int, data: bytes | None = None) -> RankTrace:
 
     Raises UserError, naming the file, for anything that is not a usable trace.
     """
+    with _no_collections():
+        return _read(path, rank, data)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """No collection of garbage meanwhile: a million objects are made, and none of them is garbage yet."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read(path: Path, rank: int, data: bytes | None) -> RankTrace:
     root = _parse(_inflate(path.read_bytes() if data is None else data, path), path)
     events = root.get("traceEvents") if isinstance(root, dict) else root
     if not isinstance(events, list):
         raise UserError("there is no list of traceEvents in it", path=path, remedy=_RECORD_AGAIN)
-    complete = [(i, e) for i, e in enumerate(events) if isinstance(e, dict) and e.get("ph") == "X"]
+    row = [i for i, e in enumerate(events) if isinstance(e, dict) and e.get("ph") == "X"]
+    complete = _Complete(_int32(row), [events[i] for i in row])
     base = root.get("baseTimeNanoseconds", 0) if isinstance(root, dict) else 0
     if type(base) is not int:
         raise UserError("baseTimeNanoseconds is not a whole number", path=path, remedy=_RECORD_AGAIN)
@@ -95,10 +128,7 @@ def _parse(text: bytes, path: Path) -> Any:
 
 
 def _kind(event: Event, args: Event) -> Kind:
-    """What an event is, by what it carries."""
-    name = event.get("name", "")
-    if name.startswith("ProfilerStep#"):
-        return Kind.STEP
+    """What an event that is no step is, by what it carries."""
     if "call" in args:
         if event.get("cat") == "gloo":
             return Kind.TRANSFER
@@ -108,50 +138,64 @@ def _kind(event: Event, args: Event) -> Kind:
     return Kind.PHASE if "phase" in args else Kind.OTHER
 
 
-def _columns(
-    path: Path, rank: int, base_ns: int, complete: Sequence[tuple[int, Event]], memory: MemorySamples
-) -> RankTrace:
-    complete = sorted(complete, key=lambda item: (item[1]["ts"], -item[1].get("dur", 0)))
-    events = [e for _, e in complete]
+def _columns(path: Path, rank: int, base_ns: int, found: _Complete, memory: MemorySamples) -> RankTrace:
+    start_ns, dur_ns = _ns(found.events, "ts"), _ns(found.events, "dur")
+    if (start_ns == MISSING).any():
+        raise KeyError("ts")
+    order = np.lexsort((-np.maximum(dur_ns, 0), start_ns))
+    events = [found.events[i] for i in order.tolist()]
     args = [e.get("args") or {} for e in events]
-    strings = _Strings()
+    if not all(isinstance(a, dict) for a in args):
+        raise TypeError("args that are no object")
+    names = [e.get("name", "") for e in events]
+    strings, count = _Strings(), len(events)
+    # Most events of a trace of somebody else carry nothing of ours: the columns are filled where it is.
+    told = [i for i, a in enumerate(args) if not _OURS.isdisjoint(a)]
+    said = [args[i] for i in told]
+
+    def scattered(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        column = np.full(count, MISSING, values.dtype)
+        column[told] = values
+        return column
+
+    kind = np.full(count, Kind.OTHER, np.int8)
+    kind[told] = [_kind(events[i], args[i]) for i in told]
+    ints = {c: scattered(_int32(a.get(c, MISSING) for a in said)) for c in _INT_COLUMNS}
+    for i, name in enumerate(names):
+        if name.startswith(_STEP):
+            kind[i] = Kind.STEP
+            if ints["step"][i] == MISSING:
+                ints["step"][i] = _step_number(name)
+    for i in told:
+        # So that blocks can be told from the two ends of the model.
+        names[i] = str(args[i].get("module", names[i]))
     groups: dict[str, tuple[int, ...]] = {}
-    for a in args:
+    for a in said:
         if "ranks" in a and "group" in a:
             groups.setdefault(a["group"], _ranks(a["ranks"]))
-    ints = {c: _int32(a.get(c, MISSING) for a in args) for c in _INT_COLUMNS}
-    steps = [_step_number(e) for e in events]
-    ints["step"] = np.where(ints["step"] == MISSING, _int32(steps), ints["step"])
-    texts = {c: _int32(strings.index(a.get(c)) for a in args) for c in _TEXT_COLUMNS}
     return RankTrace(
         rank=rank,
         path=path,
         base_ns=base_ns,
-        row=_int32(i for i, _ in complete),
-        kind=np.array([_kind(e, a) for e, a in zip(events, args, strict=True)], np.int8),
-        name=_int32(strings.index(_shown_name(e, a)) for e, a in zip(events, args, strict=True)),
-        start_ns=_ns(events, "ts"),
-        dur_ns=_ns(events, "dur"),
-        cpu_start_ns=_ns(args, "cpu_ts"),
-        cpu_dur_ns=_ns(args, "cpu_dur"),
-        bytes=_sizes([a.get("bytes", MISSING) for a in args]),
-        sent=_sizes([a.get("sent", MISSING) for a in args]),
+        row=found.row[order],
+        kind=kind,
+        name=_int32(map(strings.index, names)),
+        start_ns=start_ns[order],
+        dur_ns=dur_ns[order],
+        cpu_start_ns=scattered(_ns(said, "cpu_ts")),
+        cpu_dur_ns=scattered(_ns(said, "cpu_dur")),
+        bytes=scattered(_sizes([a.get("bytes", MISSING) for a in said])),
+        sent=scattered(_sizes([a.get("sent", MISSING) for a in said])),
         memory=memory,
+        **{c: scattered(_int32(strings.index(a.get(c)) for a in said)) for c in _TEXT_COLUMNS},
         strings=tuple(strings.values),
         groups=groups,
         **ints,
-        **texts,
     )
 
 
-def _shown_name(event: Event, args: Event) -> str:
-    """The event's name; a layer's is its module, so that blocks can be told from the ends."""
-    return str(args["module"] if "module" in args else event.get("name", ""))
-
-
-def _step_number(event: Event) -> int:
-    name = event.get("name", "")
-    digits = name.removeprefix("ProfilerStep#") if name.startswith("ProfilerStep#") else ""
+def _step_number(name: str) -> int:
+    digits = name.removeprefix(_STEP)
     return int(digits) if digits.isdigit() else MISSING
 
 

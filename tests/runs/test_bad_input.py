@@ -166,7 +166,7 @@ DAMAGE: list[tuple[str, Callable[[Path], None], str]] = [
 EVENTS: list[tuple[str, dict[str, object], str]] = [
     ("a name is a number", {"name": 7}, "wrong type"),
     ("args are a list", {"args": [1]}, "wrong type"),
-    ("a time is missing", {"ts": None}, "wrong type"),
+    ("a time is missing", {"ts": None}, "an event has no .ts."),
     ("a time does not fit", {"ts": 1e300}, "a ts that does not fit 64 bits"),
     ("a duration is negative", {"dur": -5}, "a negative dur"),
     ("a thread's time is negative", {"args": {"cpu_dur": -5}}, "a negative cpu_dur"),

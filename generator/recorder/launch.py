@@ -17,7 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -63,8 +63,8 @@ class _Rank:
     done: Any
     result: Any = None
     ended: bool = False
-    #: (time, message, traceback) of its failure.
-    failure: tuple[int, str, str] | None = field(default=None)
+    #: Time in ns, message and traceback of its failure.
+    failure: tuple[int, str, str] | None = None
 
     def last(self) -> str:
         return f"rank {self.rank}: {self.text.value.decode(errors='replace') or 'starting'}"
@@ -144,7 +144,7 @@ def _serve(target: Callable[[Desk], Any], desk: Desk, line: Connection, parent: 
 
 def _follow(crew: list[_Rank], what: str, progress: Progress, stall_s: float) -> None:
     """Wait until all ranks have returned; raise as soon as one cannot."""
-    done, last_ns = -1, time.monotonic()
+    done, last_s = -1, time.monotonic()
     while not all(member.ended for member in crew):
         wait([m.line for m in crew if not m.ended], timeout=_POLL_S)
         for member in crew:
@@ -154,9 +154,9 @@ def _follow(crew: list[_Rank], what: str, progress: Progress, stall_s: float) ->
         now_done = min(member.done.value for member in crew)
         total = sum(member.done.value for member in crew)
         if total != done:
-            done, last_ns = total, time.monotonic()
+            done, last_s = total, time.monotonic()
         progress.update(now_done)
-        if time.monotonic() - last_ns > stall_s:
+        if time.monotonic() - last_s > stall_s:
             raise UserError(
                 f"recording '{what}' hangs: nothing was finished for {stall_s:g} s. "
                 f"Last seen: {'; '.join(m.last() for m in crew)}",

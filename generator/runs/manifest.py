@@ -131,7 +131,7 @@ class Machine:
 class Link:
     """The network between ranks. Rates are of one node's interface, each direction."""
 
-    #: "tbf" (network namespaces behind a token bucket) or "loopback" (nothing limits it).
+    #: "tbf" (namespaces behind a token bucket), "loopback" (nothing limits it) or "none" (one rank).
     method: str
     #: Mbit/s; 0 where the rate is not limited.
     rate_mbit: int

@@ -8,7 +8,7 @@ Nodes are pieces of time, edges say what cannot begin before what has ended:
   the same group: a group is a queue;
 * a wait ends when its call is done here, and not before its thread got there.
 
-Durations are not part of the graph; `generator.timeline.durations` gives each node one.
+Durations are not part of the graph; `generator.timeline.replay` gives each node one.
 """
 
 from __future__ import annotations

@@ -87,11 +87,6 @@ class _Open:
     seen: bool = False
 
 
-def steps_of(trace: RankTrace) -> tuple[int, ...]:
-    """Numbers of the steps that a rank file has, in order of time."""
-    return tuple(int(s) for s in trace.step[trace.kind == Kind.STEP])
-
-
 def step_bounds(trace: RankTrace, step: int) -> tuple[int, int]:
     """Begin and end of a step on one rank, ns. Raises UserError where the file has no such step."""
     found = np.flatnonzero((trace.kind == Kind.STEP) & (trace.step == step))

@@ -13,7 +13,7 @@ import numpy as np
 
 from generator.errors import UserError
 from generator.runs.manifest import FILE_NAME
-from generator.runs.run import MISSING, Run
+from generator.runs.run import I64, MISSING, Run
 from generator.timeline.collectives import Match, match_step
 from generator.timeline.graph import Graph, Node, build
 from generator.timeline.links import LinkModel
@@ -124,10 +124,10 @@ def timeline_of(
         ranks=tuple(
             RankTimeline(
                 rank=p.rank,
-                computation=_computation(graph, schedule, p, step_ns, calls),
-                memory=_memory(run, graph, schedule, p),
+                computation=_computation(graph, schedule, p, lane, step_ns, calls),
+                memory=_memory(run, graph, schedule, p, lane),
             )
-            for p in graph.programs
+            for p, lane in zip(graph.programs, graph.lanes, strict=True)
         ),
         calls=tuple(_call(graph, schedule, i, m) for i, m in enumerate(graph.matches)),
         stages=run.manifest.mesh.pp * (schedule_of.chunks if schedule_of else 1),
@@ -150,13 +150,17 @@ class _Piece:
 
 
 def _computation(
-    graph: Graph, schedule: Schedule, program: Program, step_ns: int, calls: dict[tuple[int, int], int]
+    graph: Graph,
+    schedule: Schedule,
+    own: Program,
+    lane: I64,
+    step_ns: int,
+    calls: dict[tuple[int, int], int],
 ) -> Spans:
-    """The computation lane of a rank: its program's nodes in order, alike neighbours joined.
+    """The computation lane of a rank: the nodes of its own program in order, alike neighbours joined.
 
-    `calls`: (rank, the trace's id of a call) to the index of its match.
+    `lane`: these nodes. `calls`: (rank, the trace's id of a call) to the index of its match.
     """
-    lane = graph.lanes[[p.rank for p in graph.programs].index(program.rank)]
     idle = (int(Activity.IDLE), MISSING, MISSING, MISSING, MISSING, MISSING)
     pieces: list[_Piece] = []
 
@@ -180,13 +184,12 @@ def _computation(
         *(
             column[segments].tolist()
             for column in (
-                program.activity, program.call, program.layer, program.microbatch, program.module,
-                program.chunk, program.row,
+                own.activity, own.call, own.layer, own.microbatch, own.module, own.chunk, own.row,
             )
         ),
         strict=True,
     ):  # fmt: skip
-        where = (layer, microbatch, module, chunk, calls.get((program.rank, call), MISSING))
+        where = (layer, microbatch, module, chunk, calls.get((own.rank, call), MISSING))
         if waits:
             add(now, begin, (blocked, *where), row)
             add(begin, end, (host, *where), row)
@@ -244,18 +247,13 @@ def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
     )
 
 
-def _memory(run: Run, graph: Graph, schedule: Schedule, program: Program) -> MemoryCurve:
-    trace = run.ranks[program.rank]
+def _memory(run: Run, graph: Graph, schedule: Schedule, own: Program, lane: I64) -> MemoryCurve:
+    trace = run.ranks[own.rank]
     details = [s.index for s in run.manifest.steps if s.detail]
     if not details or not len(trace.memory.time_ns):
         return NO_MEMORY
-    lane = graph.lanes[[p.rank for p in graph.programs].index(program.rank)]
     nodes = lane[graph.segment[lane] >= 0]
-    times = boundary_times(program, schedule.end_ns[nodes], int(schedule.end_ns[lane[0]]))
-    detail = _detail(run, program.rank, details[0])
+    times = boundary_times(own, schedule.end_ns[nodes], int(schedule.end_ns[lane[0]]))
+    detail = program(trace, details[0])
     ends = detail.start_ns + detail.wall_ns
     return memory_curve(trace, detail, boundary_times(detail, ends, detail.begin_ns), times)
-
-
-def _detail(run: Run, rank: int, step: int) -> Program:
-    return program(run.ranks[rank], step)

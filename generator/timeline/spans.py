@@ -11,14 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
-import numpy.typing as npt
-
-from generator.runs.run import MISSING
-
-I8 = npt.NDArray[np.int8]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
+from generator.runs.run import I8, I32, I64, MISSING
 
 
 class Activity(IntEnum):

@@ -8,8 +8,8 @@ import numpy as np
 
 from generator.publish.figures.markup import Canvas, boxes
 from generator.publish.figures.scale import TimeScale
-from generator.runs.run import MEMORY_CATEGORIES
-from generator.timeline.spans import I64, MemoryCurve
+from generator.runs.run import I64, MEMORY_CATEGORIES
+from generator.timeline.spans import MemoryCurve
 
 #: From the ground up: what stays put for the whole step, then what comes and goes.
 STACK = ("parameters", "optimizer", "gradients", "activations", "communication", "other")

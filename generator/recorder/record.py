@@ -27,6 +27,7 @@ from generator.runs.manifest import (
     FILE_NAME,
     SCHEMA,
     Batch,
+    Link,
     Machine,
     Manifest,
     Mesh,
@@ -40,6 +41,8 @@ from generator.runs.manifest import (
 if TYPE_CHECKING:
     from generator.recorder.model import Shape
     from generator.recorder.rank import Outcome
+
+_NO_LINK = Link("none", 0, 0)
 
 
 def record(
@@ -60,7 +63,7 @@ def record(
     shown = progress or Progress()
     wanted = [RUNS[name] for name in dict.fromkeys(ids)]
     if resume:
-        wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec, ""), out / spec.id)]
+        wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec), out / spec.id)]
     shown.expect({spec.id: spec.expected_s for spec in wanted})
     for spec in wanted:
         record_spec(spec, out, commit=commit, progress=shown)
@@ -89,7 +92,7 @@ def record_spec(
             progress.say(
                 f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback."
             )
-        manifest = replace(_head(spec, commit), link=network.link)
+        manifest = _head(spec, commit, network.link)
         if spec.kind == "calibration":
             from generator.recorder.calibrate import measure
 
@@ -128,8 +131,8 @@ def prepare_process() -> None:
     torch.set_num_threads(1)
 
 
-def _head(spec: RunSpec, commit: str) -> Manifest:
-    """What is known before anything is run."""
+def _head(spec: RunSpec, commit: str = "", link: Link = _NO_LINK) -> Manifest:
+    """What is known before anything is run; of the link only once it has been set up."""
     return Manifest(
         schema=SCHEMA,
         id=spec.id,
@@ -142,7 +145,7 @@ def _head(spec: RunSpec, commit: str) -> Manifest:
         commit=commit,
         date=datetime.now(UTC).date().isoformat(),
         machine=_machine(spec.world_size),
-        link=None,  # type: ignore[arg-type]
+        link=link,
         partner=spec.partner if spec.kind == "training" else "",
         mesh=spec.full_mesh() if spec.mesh else Mesh(),
         schedule=spec.schedule,

@@ -50,7 +50,7 @@ def bench_build(book: Book) -> None:
 
 def bench_reconstruct(book: Book) -> None:
     """Reading and reconstructing apart, medians, in this process."""
-    print("\nrun           events   read ms   isolated ms   recorded ms")
+    print("\nrun                     events   read ms   isolated ms   recorded ms")
     for run_id in run_ids(book.runs):
         manifest = read_manifest(book.runs / run_id / FILE_NAME)
         if manifest.kind == "training":
@@ -65,7 +65,7 @@ def reconstruct_row(book: Book, manifest: Manifest) -> str:
     isolated = median(lambda: reconstruct(run, mode="isolated", calibration=calibration))
     recorded = median(lambda: reconstruct(run, mode="recorded", calibration=calibration))
     events = sum(file.events for file in manifest.ranks)
-    return f"{manifest.id:12}  {events:6}  {read:8.1f}  {isolated:12.1f}  {recorded:12.1f}"
+    return f"{manifest.id:22}  {events:6}  {read:8.1f}  {isolated:12.1f}  {recorded:12.1f}"
 
 
 def bench_read() -> None:

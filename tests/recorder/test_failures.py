@@ -86,7 +86,7 @@ def test_failure_leaves_one_line_and_nothing_else(fault: Fault, said: str, tmp_p
     earlier.parent.mkdir()
     earlier.write_text("an earlier recording")
     with pytest.raises(UserError) as caught:
-        record_faulty(fault, tmp_path, stall_s=8.0 if fault is hangs else 60.0)
+        record_faulty(fault, tmp_path, stall_s=5.0 if fault is hangs else 60.0)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [p.name for p in tmp_path.iterdir()] == ["ddp"]

@@ -125,8 +125,8 @@ def record(started: Started, runs: tuple[str, ...], show: bool, everything: bool
 def verify(started: Started, folder: Path | None) -> None:
     """Check the recorded runs in FOLDER, the book's own when left out.
 
-    For each: its files are whole, every call is matched on all its ranks, its losses are those of its
-    partner, and replaying it as recorded takes the time it took.
+    For each: its files are whole, every call is matched on all its ranks and ends after all have arrived,
+    its losses are those of its partner, and replaying it as recorded takes the time it took.
     """
     from generator.timeline.validation import verify as verify_runs
 

@@ -93,6 +93,19 @@ class Match:
         return max(m.bytes for m in self.members)
 
     @property
+    def early(self) -> tuple[int, ...]:
+        """Ranks on which it was complete before it could be: an effect before its cause.
+
+        A collective ends for nobody before the last member has arrived, a receive not before its send
+        has begun. A sender, and the root of a broadcast, may be through with their part before that.
+        """
+        if self.op == "broadcast":
+            return ()
+        last = max((m.issue_ns for m in self.members if m.op != "recv"), default=0)
+        ends = ((m.rank, m.done_ns) for m in self.members if m.op != "send")
+        return tuple(rank for rank, done_ns in ends if done_ns is not None and done_ns < last)
+
+    @property
     def first_ns(self) -> int:
         return min(m.issue_ns for m in self.members)
 

@@ -172,6 +172,12 @@ def _verify_run(run: Run, known: Mapping[str, Manifest]) -> VerifiedRun:
     for verdict, count in checked.verdicts.items():
         if verdict is not Verdict.MATCHED:
             problem(f"{count} of {checked.calls} calls are not matched: {verdict.value}")
+    early = sum(bool(m.early) for s in manifest.steps for m in match_step(run, s.index))
+    if early:
+        problem(
+            f"{early} of {checked.calls} calls ended before their last member had arrived",
+            "The clocks of its ranks disagree; record it again.",
+        )
     if checked.loss_difference is not None and not checked.loss_difference <= LOSS_TOLERANCE:
         problem(
             f"its losses differ from those of '{manifest.partner}' by up to "

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from generator.runs.manifest import FILE_NAME, read_manifest
@@ -58,6 +61,35 @@ def test_one_loss_off_by_a_millionth_too_much_is_a_problem(folder: Folder) -> No
     assert "tp/run.toml" in problem
     assert "losses differ from those of 'single' by up to 2." in problem
     assert "e-06, more than 1e-06" in problem
+
+
+def late_clock(runs: Path, name: str, by_ns: int) -> None:
+    """Set the clock of a run's rank 2 forward."""
+    file = runs / name / "rank-002.json.gz"
+    trace = orjson.loads(gzip.decompress(file.read_bytes()))
+    trace["baseTimeNanoseconds"] += by_ns
+    data = gzip.compress(orjson.dumps(trace), mtime=0)
+    file.write_bytes(data)
+    found = read_manifest(runs / name / FILE_NAME)
+    ranks = list(found.ranks)
+    ranks[2] = replace(ranks[2], sha256=hashlib.sha256(data).hexdigest())
+    write_manifest(runs / name, replace(found, ranks=tuple(ranks)))
+
+
+def test_messages_that_arrive_before_they_are_sent_make_the_replay_longer(folder: Folder) -> None:
+    runs = folder("single", "pp-1f1b", "link-2gbit")
+    late_clock(runs, "pp-1f1b", 20_000_000)
+    found = problems(runs)
+    assert any("replayed as recorded its step is off by +12." in p for p in found)
+    assert any("calls ended before their last member had arrived" in p for p in found)
+
+
+def test_a_clock_that_is_off_is_seen_where_the_step_keeps_its_length(folder: Folder) -> None:
+    """All-reduces hold the ranks together, so in the replay all of them are late, and the end is the same."""
+    runs = folder("single", "tp", "link-2gbit")
+    late_clock(runs, "tp", 20_000_000)
+    (problem,) = problems(runs)
+    assert "calls ended before their last member had arrived" in problem
 
 
 def test_a_damaged_file_is_named_and_the_other_runs_are_checked(folder: Folder) -> None:

@@ -58,16 +58,20 @@ TERMS = {
     ),
     "Link": (
         "Calls are priced by a ring over the calibrated link: a latency and a rate, fitted to the link’s "
-        "calibration run."
+        "calibration run. A message leaves when it is sent, whether or not its receiver already waits for it."
     ),
     "Ratio": (
         "Communication alone divided by computation alone, of one rank and step. It has no unit, and it "
         "decides how a scheme behaves."
     ),
     "Replay error": (
-        "The replayed step over the recorded one, minus one, with the recorded durations. Beside it "
-        "stands the error with the edges between ranks removed: the difference is what the graph "
-        "explains."
+        "The replayed step over the recorded one, minus one, with the recorded durations. These are "
+        "differences of recorded times (a call’s is from the last thing it depended on to its end), so "
+        "the error is near zero unless an edge contradicts the recording: unless something is made to "
+        "wait for what ended later. So it can show calls that are tied to the wrong ones, where that "
+        "moves the end of the step. It cannot show that an edge is missing, nor how right the durations "
+        "of the isolated mode are. Beside it stands the error with the same durations and the edges "
+        "between ranks removed: the difference is what these edges explain."
     ),
 }
 UNITS = {"ns": "a time", "B": "bytes", "B/ns": "a rate", "": "a pure number"}

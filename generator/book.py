@@ -15,7 +15,7 @@ from generator.texts import is_folder, parse_toml, read_text
 
 FILE_NAME = "book.toml"
 _ADDRESSES = ("url", "source")
-_KEYS = {"title", "description", "compare", *_ADDRESSES}
+_KEYS = {"title", "description", "headline", "lead", "licence", "compare", *_ADDRESSES}
 _WEB = re.compile(r"https?://[^\s\"'<>]+")
 
 
@@ -28,6 +28,11 @@ class Book:
     url: str = ""
     #: Address of the book's source, linked from every page; may be empty.
     source: str = ""
+    #: What the first page is headed by and leads in with, and the terms on which the book is given;
+    #: the title and the description where they are empty.
+    headline: str = ""
+    lead: str = ""
+    licence: str = ""
     #: Ids of the runs that the first page compares, in this order, the reference first; where it is
     #: empty, a run for each scheme that an exercise is about.
     compare: tuple[str, ...] = ()

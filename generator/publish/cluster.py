@@ -44,6 +44,11 @@ def stands_for(manifest: Manifest) -> str:
     return ""
 
 
+def data_parallel_ratio(tokens: int) -> float:
+    """The ratio of data parallelism over many ranks, each with so many tokens a step."""
+    return 2 * ELEMENT_BYTES / 6 * _flop_per_byte() / tokens
+
+
 def tokens_a_rank(ratio: float, ranks: int, payloads: int) -> float:
     """Tokens of one rank and step in data parallelism that passes the parameters `payloads` times."""
     return payloads * ELEMENT_BYTES / 6 * (ranks - 1) / ranks * _flop_per_byte() / ratio

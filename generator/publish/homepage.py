@@ -8,7 +8,7 @@ from generator.book import FILE_NAME, Book
 from generator.errors import UserError, did_you_mean, line_of
 from generator.lessons.answers import ResolvedExercise
 from generator.lessons.exercise import Chapter
-from generator.publish import markdown, show
+from generator.publish import cluster, markdown, show
 from generator.publish.illustrate import comparison
 from generator.publish.library import Library
 from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
@@ -28,6 +28,8 @@ explain = "{bubble_fraction() | %} of all rank time."
 value = "bubble_overhead()"
 say = "That is idle over *ideal* time."
 ```"""
+#: Tokens of a rank and step that the scale model is compared with.
+_TOKENS = 8192
 _WORDS = (
     "no",
     "one",
@@ -52,6 +54,8 @@ def home_page(book: Book, context: Context) -> Page:
         run: exercise_url(r.exercise.slug) for r in reversed(exercises) for run in r.exercise.runs[:1]
     }
     data = HomeData(
+        headline=book.headline or book.title,
+        lead=book.lead or book.description,
         comparison=comparison(library, compared, lesson_of),
         comparison_title=f"One training step of one model, {_ways(len(compared))}",
         comparison_note=_note(library, compared),
@@ -96,7 +100,9 @@ def _compared(library: Library, exercises: tuple[ResolvedExercise, ...]) -> tupl
     taught = dict.fromkeys(run for r in exercises for run in r.exercise.runs[:1])
     order = [library.manifests[run] for run in taught if library.manifests[run].model] or trained
     rows: dict[str, Manifest] = {}
-    for manifest in sorted(order, key=lambda m: m.world_size > 1):
+    # Alone on its device, the run that the first one is held against is the measure of all.
+    reference = library.manifests.get(order[0].partner) if order else None
+    for manifest in sorted([*([reference] if reference else []), *order], key=lambda m: m.world_size > 1):
         if _alike(manifest, next(iter(rows.values()), manifest)):
             rows.setdefault(manifest.scheme, manifest)
     return tuple(rows.values())
@@ -113,12 +119,16 @@ def _alike(a: Manifest, b: Manifest) -> bool:
 
 
 def _range(ratios: list[float]) -> str:
-    """Where clusters lie (see the project's design), and where this book's runs do."""
-    clusters = "On clusters it lies between 0.2 and 0.8, for pipelines far below."
+    """The ratio of a well-known kind of cluster, derived in `cluster`, and those of this book's runs."""
+    there = show.number(cluster.data_parallel_ratio(_TOKENS), 2)
+    clusters = (
+        f"Data parallelism in bf16 with {show.integer(_TOKENS)} tokens a rank, at 400{show.THIN}TFLOP/s and "
+        f"50{show.THIN}GB/s, has {there}."
+    )
+    low, high = (show.number(r, 2) for r in (min(ratios, default=0.0), max(ratios, default=0.0)))
     if not ratios:
         return clusters
-    low, high = (show.number(r, 2) for r in (min(ratios), max(ratios)))
-    return f"{clusters} These runs lie between {low} and {high}."
+    return f"{clusters} These runs have {low if low == high else f'{low} to {high}'}."
 
 
 def _ways(count: int) -> str:
@@ -192,10 +202,10 @@ def _checks(library: Library) -> tuple[Promise, ...]:
         errors = sorted((v.median_replay_error for v in found), key=abs)
         alone = sorted((v.median_replay_error_alone for v in calls), key=abs)
         checks.append(Promise(
-            "Replay with recorded durations against the recorded step, median of each run’s steps, worst run",
+            "Replay with recorded durations gives back the step, worst run (zero unless the graph is wrong)",
             f"≤ 5{show.THIN}%", show.percent(errors[-1], 2), len(found)))  # fmt: skip
         if alone:
             checks.append(Promise(
-                "The same without the edges between ranks: what the graph explains", "–",
+                "The same when no rank waits for another: what the edges between ranks carry", "–",
                 show.percent(alone[-1], 1), len(alone)))  # fmt: skip
     return tuple(checks)

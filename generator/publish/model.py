@@ -191,6 +191,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class HomeData:
+    headline: str
+    lead: str
     #: The figure that compares the runs; none in a book without any.
     comparison: Compared | None
     comparison_title: str
@@ -370,6 +372,8 @@ class Site:
     #: Public address with a slash at the end, or empty.
     url: str
     source: str
+    #: Terms on which text and recordings are given; may be empty.
+    licence: str
     pages: tuple[Page, ...]
     #: Address in the site to the file that is copied there.
     files: tuple[tuple[str, Path], ...]

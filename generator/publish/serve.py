@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -43,6 +44,14 @@ class Handler(SimpleHTTPRequestHandler):
         """The terminal is for what was built and what went wrong."""
 
 
+class Server(ThreadingHTTPServer):
+    """A server that does not mind when somebody hangs up, as a browser does that reloads."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def serve(
     book: Book, host: str, port: int, *, say: Say = click.echo, stop: threading.Event | None = None
 ) -> None:
@@ -52,7 +61,7 @@ def serve(
     """
     rebuild(book, say)
     try:
-        server = ThreadingHTTPServer((host, port), partial(Handler, directory=str(book.site)))
+        server = Server((host, port), partial(Handler, directory=str(book.site)))
     except OSError as error:
         raise UserError(
             f"{host}:{port} cannot be served: {error.strerror}", remedy="Name another --port."

@@ -80,7 +80,7 @@ def model(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...],
         for name in (FILE_NAME, *(r.file for r in m.ranks))
     ]
     url = book.url if not book.url or book.url.endswith("/") else f"{book.url}/"
-    return Site(book.title, book.description, url, book.source, pages, tuple(files))
+    return Site(book.title, book.description, url, book.source, book.licence, pages, tuple(files))
 
 
 def render(book: Book, site: Site) -> dict[str, bytes | Path]:

@@ -48,7 +48,8 @@ class Metric:
     doc: str
     #: Names of the filters it takes.
     parameters: tuple[str, ...]
-    #: Origin of its value whatever the mode, where it has one: "recorded"; "" where the mode decides.
+    #: Origin of its value whatever the mode, where it has one: "recorded" or
+    #: "formula"; "" where the mode decides.
     label: str
 
     def __call__(self, timeline: Timeline, **filters: Any) -> Number:
@@ -312,7 +313,7 @@ def _bubble(timeline: Timeline, rank: int | None) -> tuple[int, int]:
     return idle, (end - start) * len(chosen)
 
 
-@metric("B", label="recorded")
+@metric("B", label="formula")
 def wire_bytes(
     timeline: Timeline, rank: int | None = None, op: str | None = None, phase: str | None = None
 ) -> Number:

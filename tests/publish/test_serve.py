@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from generator.book import Book
-from generator.publish.serve import rebuild, serve, watched
+from generator.publish.serve import Handler, Server, rebuild, serve, watched
 from tests.publish.small import contents, make_book
 
 PATIENCE_S = 60
@@ -80,3 +82,18 @@ def test_a_change_is_built_and_served(small: Book) -> None:
         stop.set()
         server.join(PATIENCE_S)
     assert not server.is_alive()
+
+
+def test_somebody_who_hangs_up_is_no_error(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "large.bin").write_bytes(bytes(8_000_000))
+    with Server(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        with socket.create_connection(("127.0.0.1", server.server_port)) as line:
+            # Closing with bytes unread makes the kernel reset the connection.
+            line.sendall(b"GET /large.bin HTTP/1.0\r\n\r\n")
+            line.recv(100)
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert capfd.readouterr().err == ""

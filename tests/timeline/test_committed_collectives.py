@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from generator.timeline.collectives import Verdict
 from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run, timeline
+from tests.committed import model, timeline
 
 ALL = ("collectives", "late-rank", "ring-all-reduce")
-
-
-@pytest.mark.parametrize("run_id", ALL)
-def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(run_id: str) -> None:
-    found = validate(run(run_id))
-    assert set(found.verdicts) == {Verdict.MATCHED}
-    assert abs(found.median_replay_error) <= 0.05
 
 
 def test_five_collectives_carry_the_same_payload() -> None:
@@ -39,18 +30,13 @@ def test_the_late_rank_waits_least(mode: str) -> None:
     assert min(durations) == durations[2]
 
 
-def test_the_rings_losses_agree_with_the_single_process() -> None:
-    assert loss_difference(run("ring-all-reduce"), run("single")) <= 1e-6
-
-
 @pytest.mark.parametrize("rank", range(4))
 def test_a_rank_of_the_ring_sends_a_chunk_to_the_next_in_each_of_its_steps(rank: int) -> None:
     """2(n − 1) steps of S/n bytes: 2(n − 1)/n·S in all, S the gradients."""
-    model = run("ring-all-reduce").manifest.model
-    assert model is not None
+    m = model("ring-all-reduce")
     sent = [c for c in timeline("ring-all-reduce").calls if c.ranks[0] == rank]
     assert len(sent) == FORMULAS["ring_all_reduce_steps"].function(4) == 6
     assert {c.ranks for c in sent} == {(rank, (rank + 1) % 4)}
-    assert model.parameters % 4 == 0
-    assert {c.bytes for c in sent} == {model.parameters}
-    assert METRICS["wire_bytes"](timeline("ring-all-reduce"), rank=rank) == 2 * 3 / 4 * 4 * model.parameters
+    assert m.parameters % 4 == 0
+    assert {c.bytes for c in sent} == {m.parameters}
+    assert METRICS["wire_bytes"](timeline("ring-all-reduce"), rank=rank) == 2 * 3 / 4 * 4 * m.parameters

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 
 import pytest
 
 from generator.runs.run import Run
-from generator.timeline.collectives import Verdict
 from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.reconstruct import reconstruct
 from generator.timeline.spans import Call, Timeline
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run, timeline
+from tests.committed import model, run, timeline
 
 ALL = ("cp-ring", "cp-ring-zigzag", "cp-ulysses")
 RINGS = ALL[:2]
@@ -26,23 +22,8 @@ ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
 BOTH = (ATTENTION, ATTENTION + "_backward")
 
 
-@cache
 def recorded(run_id: str) -> Timeline:
-    return reconstruct(run(run_id), mode="recorded")
-
-
-@pytest.mark.parametrize("run_id", ALL)
-def test_losses_agree_with_the_single_process(run_id: str) -> None:
-    assert run(run_id).manifest.partner == "single-long"
-    assert run(run_id).manifest.batch == run("single-long").manifest.batch
-    assert loss_difference(run(run_id), run("single-long")) <= 1e-6
-
-
-@pytest.mark.parametrize("run_id", ALL)
-def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(run_id: str) -> None:
-    found = validate(run(run_id))
-    assert set(found.verdicts) == {Verdict.MATCHED}
-    assert abs(found.median_replay_error) <= 0.05
+    return timeline(run_id, "recorded")
 
 
 def calls(run_id: str, phase: str, layer: int) -> list[Call]:
@@ -72,8 +53,7 @@ def test_ulysses_has_four_all_to_alls_forward_and_four_backward(layer: int) -> N
 @pytest.mark.parametrize("run_id", ALL)
 def test_bytes_that_a_rank_sends(run_id: str) -> None:
     """Ring: 2(N-1) c h elements a layer forward, 2(N-1) + 2N backward. Ulysses: (N-1)/N of 4 c h, twice."""
-    model = run(run_id).manifest.model
-    assert model is not None
+    m = model(run_id)
     ring = {"forward": 2 * (N - 1) * C * WIDTH, "backward": (2 * (N - 1) + 2 * N) * C * WIDTH}
     swapped = dict.fromkeys(ring, 4 * C * WIDTH * (N - 1) / N)
     for phase, elements in (ring if run_id in RINGS else swapped).items():
@@ -83,7 +63,7 @@ def test_bytes_that_a_rank_sends(run_id: str) -> None:
     assert whole.function(1, S, WIDTH, N) == sum((ring if run_id in RINGS else swapped).values())
     # The gradients, all at once.
     reduced = [c.bytes for c in recorded(run_id).calls if c.op == "all_reduce"]
-    assert reduced == [4 * model.parameters]
+    assert reduced == [4 * m.parameters]
 
 
 def operations(ours: Run, names: tuple[str, ...]) -> list[list[int]]:
@@ -141,9 +121,8 @@ def test_activations_are_those_of_the_tokens_that_are_here(run_id: str) -> None:
 
 @pytest.mark.parametrize("run_id", ALL)
 def test_every_rank_holds_the_whole_model(run_id: str) -> None:
-    model = run(run_id).manifest.model
-    assert model is not None
-    assert model.parameters_per_rank == (model.parameters,) * N
+    m = model(run_id)
+    assert m.parameters_per_rank == (m.parameters,) * N
     for category, copies in {"parameters": 1, "gradients": 1, "optimizer": 2}.items():
         held = METRICS["peak_memory"](recorded(run_id), rank=2, category=category)
-        assert held == pytest.approx(copies * 4 * model.parameters, rel=0.02)
+        assert held == pytest.approx(copies * 4 * m.parameters, rel=0.02)

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 
 import pytest
 
-from generator.runs.manifest import Model
-from generator.timeline.collectives import Verdict, match_step
+from generator.timeline.collectives import match_step
 from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.reconstruct import reconstruct, representative_step
+from generator.timeline.reconstruct import representative_step
 from generator.timeline.spans import Activity, Timeline
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run, timeline
+from tests.committed import batch, model, run, timeline
 
 BUCKETED = ("ddp-tiny-buckets", "ddp", "ddp-one-bucket", "ddp-accumulate", "ddp-accumulate-sync")
 SHARDED = ("zero1", "zero1-library", "zero2", "fsdp", "fsdp-no-prefetch", "fsdp-nodes", "hsdp")
 
 
-def model(run_id: str) -> Model:
-    found = run(run_id).manifest.model
-    assert found is not None
-    return found
-
-
-@cache
 def recorded(run_id: str) -> Timeline:
-    """Needs no calibration: counts, bytes and memory are as they were recorded."""
-    return reconstruct(run(run_id), mode="recorded")
+    return timeline(run_id, "recorded")
 
 
 def ops(run_id: str) -> Counter[str]:
@@ -46,28 +35,14 @@ def closed(name: str, *values: int) -> float:
     return float(FORMULAS[name].function(*values))
 
 
-@pytest.mark.parametrize("run_id", [*BUCKETED, *SHARDED])
-def test_losses_agree_with_the_single_process(run_id: str) -> None:
-    assert loss_difference(run(run_id), run("single")) <= 1e-6
-
-
-@pytest.mark.parametrize("run_id", [*BUCKETED, *SHARDED])
-def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(run_id: str) -> None:
-    found = validate(run(run_id))
-    assert set(found.verdicts) == {Verdict.MATCHED}
-    assert abs(found.median_replay_error) <= 0.05
-
-
 # ---- buckets
 
 
 def buckets(run_id: str) -> int:
     """Buckets fill from the last parameter on and close when they reach the cap."""
-    m, batch = model(run_id), run(run_id).manifest.batch
-    assert batch is not None
-    d = m.d_model
+    m, d = model(run_id), model(run_id).d_model
     block = [d, d, d * d, d * d, d * d, d * d, d, d, 4 * d * d, 4 * d * d]
-    elements = [batch.tokens * d, m.vocabulary * d, *(block * m.layers), d, d, m.vocabulary * d]
+    elements = [batch(run_id).tokens * d, m.vocabulary * d, *(block * m.layers), d, d, m.vocabulary * d]
     cap = int(run(run_id).manifest.options.bucket_mib * 2**20)
     closed, filled = 0, 0
     for count in reversed(elements):

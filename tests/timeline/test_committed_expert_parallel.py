@@ -5,18 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from functools import cache
 from typing import Any
 
 import pytest
 
-from generator.timeline.collectives import Verdict
 from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.reconstruct import reconstruct, representative_step
+from generator.timeline.reconstruct import representative_step
 from generator.timeline.spans import Timeline
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run, timeline
+from tests.committed import model, run, timeline
 
 ROUTERS = ("balanced", "skewed")
 N, LAYERS, EXPERTS, WIDTH = 4, 8, 8, 256
@@ -26,22 +23,8 @@ TOKENS, ROW = 8 * 128 // N, 4 * WIDTH
 SHARE = {"balanced": [1 / 4] * 4, "skewed": [5 / 8, 1 / 8, 1 / 8, 1 / 8]}
 
 
-@cache
 def recorded(router: str) -> Timeline:
-    return reconstruct(run(f"ep-{router}"), mode="recorded")
-
-
-@pytest.mark.parametrize("router", ROUTERS)
-def test_losses_agree_with_the_single_process(router: str) -> None:
-    assert run(f"ep-{router}").manifest.partner == f"single-moe-{router}"
-    assert loss_difference(run(f"ep-{router}"), run(f"single-moe-{router}")) <= 1e-6
-
-
-@pytest.mark.parametrize("router", ROUTERS)
-def test_every_call_is_matched_and_recorded_replay_gives_back_the_step(router: str) -> None:
-    found = validate(run(f"ep-{router}"))
-    assert set(found.verdicts) == {Verdict.MATCHED}
-    assert abs(found.median_replay_error) <= 0.05
+    return timeline(f"ep-{router}", "recorded")
 
 
 @pytest.mark.parametrize("router", ROUTERS)
@@ -98,13 +81,12 @@ def test_bytes_that_a_rank_sends(router: str, rank: int) -> None:
 
 @pytest.mark.parametrize("router", ROUTERS)
 def test_all_but_the_experts_is_reduced_once_and_held_by_all(router: str) -> None:
-    model = run(f"ep-{router}").manifest.model
-    assert model is not None
+    m = model(f"ep-{router}")
     experts = LAYERS * EXPERTS * 8 * WIDTH**2
     (reduced,) = [c for c in recorded(router).calls if c.op == "all_reduce"]
-    assert reduced.bytes == 4 * (model.parameters - experts)
-    mine = model.parameters - experts * (N - 1) / N
-    assert model.parameters_per_rank == (mine,) * N
+    assert reduced.bytes == 4 * (m.parameters - experts)
+    mine = m.parameters - experts * (N - 1) / N
+    assert m.parameters_per_rank == (mine,) * N
     for category, size in {"parameters": 4, "gradients": 4, "optimizer": 8}.items():
         held = METRICS["peak_memory"](recorded(router), rank=3, category=category)
         assert held == pytest.approx(size * mine, rel=0.02)

@@ -13,8 +13,7 @@ from generator.runs.manifest import Batch, Model
 from generator.runs.run import Kind
 from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run, timeline
+from tests.committed import batch, model, run, timeline
 
 RECOMPUTED = ("recompute-reentrant", "recompute-early-stop")
 ONE = (*RECOMPUTED, "accumulation")
@@ -22,10 +21,7 @@ Event = dict[str, Any]
 
 
 def shape() -> tuple[Model, Batch]:
-    manifest = run("single").manifest
-    assert manifest.model is not None
-    assert manifest.batch is not None
-    return manifest.model, manifest.batch
+    return model("single"), batch("single")
 
 
 @cache
@@ -40,16 +36,6 @@ def operations(run_id: str) -> list[Event]:
 
 def flops(events: list[Event]) -> int:
     return sum(e["args"].get("flops", 0) for e in events)
-
-
-@pytest.mark.parametrize("run_id", ONE)
-def test_losses_agree_with_the_single_process(run_id: str) -> None:
-    assert loss_difference(run(run_id), run("single")) <= 1e-6
-
-
-@pytest.mark.parametrize("run_id", ONE)
-def test_recorded_replay_gives_back_the_step(run_id: str) -> None:
-    assert abs(validate(run(run_id)).median_replay_error) <= 0.05
 
 
 def test_flops_of_the_single_process_are_those_of_the_formula() -> None:
@@ -95,6 +81,22 @@ def test_what_is_computed_again_lies_inside_the_layers_marked_so(run_id: str) ->
 
 def peak(run_id: str, category: str) -> float:
     return METRICS["peak_memory"](timeline(run_id), rank=0, category=category)
+
+
+def test_memory_of_one_process_is_what_adam_in_fp32_needs() -> None:
+    psi = shape()[0].parameters
+    got = [peak("single", c) for c in ("parameters", "gradients", "optimizer")]
+    assert got == pytest.approx([4 * psi, 4 * psi, 8 * psi], rel=0.02)
+    assert sum(got) == pytest.approx(FORMULAS["adam_state_bytes"].function(psi), rel=0.02)
+
+
+def test_activations_of_one_process_are_those_of_the_formula() -> None:
+    """FP32, without dropout: L(16E + 4Bs + aBs) + 2E + 2Bs + BsV elements, E = B·s·h; derived by hand."""
+    m, batch = shape()
+    bs = batch.sequences * batch.tokens
+    e = bs * m.d_model
+    elements = m.layers * (16 * e + 4 * bs + m.heads * bs) + 2 * e + 2 * bs + bs * m.vocabulary
+    assert peak("single", "activations") == pytest.approx(4 * elements, rel=0.05)
 
 
 @pytest.mark.parametrize("run_id", RECOMPUTED)

@@ -10,14 +10,11 @@ import pytest
 
 from generator.runs.manifest import Schedule
 from generator.timeline.formulas import FORMULAS
-from generator.timeline.graph import Graph, Node
-from generator.timeline.links import ring_link
 from generator.timeline.metrics import METRICS, PIPELINE_WORK
-from generator.timeline.reconstruct import graph_of, representative_step, timeline_of
+from generator.timeline.reconstruct import graph_of, representative_step
 from generator.timeline.replay import replay
-from generator.timeline.spans import Activity, Spans, Timeline
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import calibration_of, run, timeline
+from generator.timeline.spans import Activity, Spans
+from tests.committed import at_unit_cost, batch, manifest, model, run, timeline, unit_costs
 
 P, M = 4, 8
 ONE_STAGE = ("pp-gpipe", "pp-1f1b", "pp-unequal", "pp-balanced", "pp-gpipe-slow", "pp-1f1b-slow")
@@ -25,16 +22,10 @@ LOOPS = ("pp-interleaved", "pp-interleaved-zb")
 TURNS = ("pp-zbv", "pp-dualpipev")
 SPLIT = ("pp-interleaved-zb", *TURNS)
 PIPELINES = (*ONE_STAGE, *LOOPS, *TURNS)
-COST = {
-    Activity.FORWARD: 1,
-    Activity.BACKWARD: 2,
-    Activity.BACKWARD_INPUT: 1,
-    Activity.BACKWARD_WEIGHT: 1,
-}
 
 
 def schedule(run_id: str) -> Schedule:
-    found = run(run_id).manifest.schedule
+    found = manifest(run_id).schedule
     assert found is not None
     return found
 
@@ -48,32 +39,14 @@ def chunks(run_id: str) -> int:
 
 
 @pytest.mark.parametrize("run_id", PIPELINES)
-def test_a_pipeline_is_its_partners_training(run_id: str) -> None:
-    ours = run(run_id)
-    partner = run(ours.manifest.partner)
-    assert loss_difference(ours, partner) <= 1e-6
-    assert ours.manifest.batch == partner.manifest.batch
-    assert (ours.manifest.mesh.pp, schedule(run_id).microbatches) == (P, M)
-
-
-@pytest.mark.parametrize("run_id", PIPELINES)
-def test_its_calls_are_matched_and_its_replay_is_the_recording(run_id: str) -> None:
-    found = validate(run(run_id))
-    assert found.matched == found.calls > 0
-    assert abs(found.median_replay_error) <= 0.05
+def test_a_pipeline_has_four_ranks_and_eight_micro_batches(run_id: str) -> None:
+    assert (manifest(run_id).mesh.pp, schedule(run_id).microbatches) == (P, M)
 
 
 def test_the_slow_runs_share_a_link_and_the_others_share_theirs() -> None:
     for run_id in PIPELINES:
         slow = run_id.endswith("-slow")
-        assert run(run_id).manifest.link.calibration == ("link-150mbit" if slow else "link-2gbit")
-
-
-def test_the_slow_link_has_its_rate() -> None:
-    """150 Mbit/s are 0.01875 bytes a ns; Ethernet, IP and TCP headers take some of it."""
-    calibration = calibration_of("pp-1f1b-slow")
-    assert calibration is not None
-    assert ring_link(calibration).bytes_per_ns == pytest.approx(0.01875, rel=0.10)
+        assert manifest(run_id).link.calibration == ("link-150mbit" if slow else "link-2gbit")
 
 
 # ---- counts and bytes
@@ -88,12 +61,8 @@ def test_messages_pass_every_cut_between_ranks_down_and_up(run_id: str) -> None:
 
 @pytest.mark.parametrize("run_id", PIPELINES)
 def test_every_message_is_one_micro_batch_wide(run_id: str) -> None:
-    model, batch = run(run_id).manifest.model, run(run_id).manifest.batch
-    assert model is not None
-    assert batch is not None
-    assert {c.bytes for c in timeline(run_id).calls} == {
-        4 * batch.sequences // M * batch.tokens * model.d_model
-    }
+    tokens = batch(run_id).sequences // M * batch(run_id).tokens
+    assert {c.bytes for c in timeline(run_id).calls} == {4 * tokens * model(run_id).d_model}
 
 
 def test_two_stages_on_a_rank_multiply_messages_by_seven_thirds_in_a_loop_and_by_two_in_a_v() -> None:
@@ -157,43 +126,16 @@ def test_activations_are_those_of_the_micro_batches_in_flight(run_id: str, rank:
 
     The first E of a stage is what it received. PyTorch keeps these buffers for all micro-batches.
     """
-    model, batch = run(run_id).manifest.model, run(run_id).manifest.batch
-    assert model is not None
-    assert batch is not None
-    bs = batch.sequences // M * batch.tokens
-    layer = 4 * (16 * bs * model.d_model + 4 * bs + model.heads * bs)
-    layers = model.layers // P // chunks(run_id)
+    m, bs = model(run_id), batch(run_id).sequences // M * batch(run_id).tokens
+    layer = 4 * (16 * bs * m.d_model + 4 * bs + m.heads * bs)
+    layers = m.layers // P // chunks(run_id)
     flying = in_flight(run_id, rank)
-    unused = (M * chunks(run_id) - flying) * 4 * bs * model.d_model
+    unused = (M * chunks(run_id) - flying) * 4 * bs * m.d_model
     held = METRICS["peak_memory"](timeline(run_id), rank=rank, category="activations")
     assert held == pytest.approx(layers * flying * layer + unused, rel=0.01)
 
 
 # ---- bubbles at unit cost
-
-
-def at_unit_cost(run_id: str) -> Timeline:
-    """The recorded graph with free messages: a forward takes 1, a backward 2, each part of one 1."""
-    ours = run(run_id)
-    step = representative_step(ours)
-    graph = graph_of(ours, step, eager=True)
-    laid = replay(graph, unit_costs(graph))
-    return timeline_of(ours, step, graph, laid, mode="isolated", link_model="free")
-
-
-def unit_costs(graph: Graph) -> np.ndarray:
-    durations = np.zeros(len(graph), np.int64)
-    for program, lane in zip(graph.programs, graph.lanes, strict=True):
-        seen: set[tuple[int, int, int]] = set()
-        for node in lane:
-            i = graph.segment[node]
-            if graph.kind[node] != Node.WORK or program.activity[i] not in PIPELINE_WORK:
-                continue
-            key = int(program.activity[i]), int(program.microbatch[i]), int(program.chunk[i])
-            if key not in seen:
-                seen.add(key)
-                durations[node] = COST[Activity(key[0])]
-    return durations
 
 
 #: With F = I = W = 1 of one chunk: idle time of a rank, and of it all the time it computes 3mv.
@@ -303,12 +245,12 @@ def test_the_balanced_cut_is_the_best_by_the_unequal_runs_layer_times() -> None:
         return max(n * layer + more for n, more in zip(cut, extra, strict=True))
 
     cuts = [cut for cut in product(range(9), repeat=P) if sum(cut) == len(layers)]
-    assert min(cuts, key=longest) == run("pp-balanced").manifest.options.layers_per_stage
+    assert min(cuts, key=longest) == manifest("pp-balanced").options.layers_per_stage
     assert longest((2, 2, 2, 2)) > 1.3 * min(map(longest, cuts))
 
 
 def test_the_balanced_cut_leaves_the_head_alone() -> None:
-    cut = run("pp-balanced").manifest.options.layers_per_stage
+    cut = manifest("pp-balanced").options.layers_per_stage
     lanes = [layers_of(r.computation) for r in timeline("pp-balanced").ranks]
     assert tuple(map(len, lanes)) == cut == (2, 3, 3, 0)
     assert set().union(*lanes) == set(range(8))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 
 import pytest
 
-from generator.timeline.collectives import Verdict
+from generator.timeline.formulas import FORMULAS
 from generator.timeline.metrics import METRICS
-from generator.timeline.reconstruct import reconstruct
 from generator.timeline.spans import Timeline
-from generator.timeline.validation import loss_difference, validate
-from tests.committed import run
+from tests.committed import model, timeline
 
 T, LAYERS, HEADS, WIDTH, VOCABULARY = 4, 8, 8, 256, 1024
 #: Sequences times tokens, and elements of the residual stream.
@@ -20,19 +17,8 @@ BS = 8 * 128
 E = BS * WIDTH
 
 
-@cache
 def recorded(run_id: str) -> Timeline:
-    return reconstruct(run(run_id), mode="recorded")
-
-
-def test_losses_agree_with_the_single_process() -> None:
-    assert loss_difference(run("tp-sp"), run("single")) <= 1e-6
-
-
-def test_every_call_is_matched_and_recorded_replay_gives_back_the_step() -> None:
-    found = validate(run("tp-sp"))
-    assert set(found.verdicts) == {Verdict.MATCHED}
-    assert abs(found.median_replay_error) <= 0.05
+    return timeline(run_id, "recorded")
 
 
 @pytest.mark.parametrize("phase", ["forward", "backward"])
@@ -65,6 +51,12 @@ def test_wire_bytes_in_layers_are_those_of_the_all_reduces() -> None:
     outside = 4 * ((3 * E + 2 * 128 * WIDTH) * (T - 1) / T) + norms * 2 * (T - 1) / T
     assert METRICS["wire_bytes"](recorded("tp-sp"), rank=0) == pytest.approx(expected + outside)
     assert METRICS["wire_bytes"](recorded("tp"), rank=0) == pytest.approx(expected)
+    assert FORMULAS["tp_wire_elements"].function(8, 128, WIDTH, T) * 4 * LAYERS == pytest.approx(expected)
+
+
+def test_tensor_parallelism_has_four_all_reduces_a_layer_and_no_other_call() -> None:
+    count = METRICS["count"](recorded("tp"), op="all_reduce")
+    assert count == METRICS["count"](recorded("tp")) == FORMULAS["tp_all_reduces"].function(LAYERS)
 
 
 def held(run_id: str, category: str) -> float:
@@ -85,10 +77,9 @@ def test_activations_are_a_share_of_the_layers(run_id: str, per_layer: float) ->
 
 
 def test_a_rank_holds_a_share_of_embedding_and_blocks_and_the_whole_head() -> None:
-    model = run("tp-sp").manifest.model
-    assert model is not None
+    m = model("tp-sp")
     norms, head = LAYERS * 4 * WIDTH, (VOCABULARY + 2) * WIDTH
-    mine = (model.parameters - norms - head) / T + norms + head
-    assert model.parameters_per_rank == (mine,) * T
+    mine = (m.parameters - norms - head) / T + norms + head
+    assert m.parameters_per_rank == (mine,) * T
     assert held("tp-sp", "parameters") == 4 * mine
     assert held("tp-sp", "optimizer") == pytest.approx(8 * mine, rel=0.02)

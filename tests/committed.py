@@ -44,10 +44,6 @@ def batch(run_id: str) -> Batch:
     return found
 
 
-def training_ids() -> tuple[str, ...]:
-    return tuple(r for r in run_ids(RUNS) if manifest(r).kind == "training")
-
-
 def ids_with_steps() -> tuple[str, ...]:
     return tuple(r for r in run_ids(RUNS) if manifest(r).has_steps)
 

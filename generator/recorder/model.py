@@ -37,11 +37,16 @@ class Embedding(nn.Module):
         super().__init__()
         self.token = nn.Embedding(shape.vocabulary, shape.d_model)
         self.position = nn.Embedding(shape.tokens, shape.d_model)
+        #: Where the tokens stand in the sequence; None for the first ones, whose rows need no look-up.
+        self.positions: Tensor | None = None
 
     def forward(self, tokens: Tensor) -> Tensor:
-        positions: Tensor = self.position.weight[: tokens.shape[1]]
-        vectors: Tensor = self.token(tokens)
-        return vectors + positions
+        if self.positions is None:
+            first: Tensor = self.position.weight[: tokens.shape[1]]
+            vectors: Tensor = self.token(tokens)
+            return vectors + first
+        looked_up: Tensor = self.token(tokens) + self.position(self.positions)
+        return looked_up
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -137,12 +137,12 @@ def test_an_unknown_position_would_be_seen_in_the_losses(
     """Were zig-zag's tokens to take the positions of the first ones, no loss would agree."""
     import torch
 
-    from generator.recorder.schemes import sequence_parts
+    from generator.recorder.model import Embedding
 
-    def wrong(self: sequence_parts.EmbeddingOfPart, tokens: torch.Tensor) -> torch.Tensor:
+    def wrong(self: Embedding, tokens: torch.Tensor) -> torch.Tensor:
         vectors: torch.Tensor = self.token(tokens) + self.position(torch.arange(tokens.shape[1]))
         return vectors
 
-    monkeypatch.setattr(sequence_parts.EmbeddingOfPart, "forward", wrong)
+    monkeypatch.setattr(Embedding, "forward", wrong)
     run = record_small(RUNS["cp-ring-zigzag"], tmp_path, mesh={"cp": 2})
     assert run.losses != pytest.approx(runs["single-long"].losses, rel=1e-4)

@@ -34,6 +34,7 @@ class Collectives:
     @torch.no_grad()
     def step(self, batch: Batch) -> None:
         self.work(self.data)
+        # The largest of equal values: a sum would grow from step to step.
         dist.all_reduce(self.full, op=dist.ReduceOp.MAX)
         self.work(self.data)
         dist.all_gather_single(self.full, self.part)

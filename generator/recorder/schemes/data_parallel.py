@@ -19,7 +19,10 @@ from generator.recorder.schemes.base import Context
 
 
 class AverageBuckets:
-    """Start an all-reduce for each bucket; wait for all of them when the last has been started."""
+    """Start an all-reduce for each bucket; wait for all of them when the last has been started.
+
+    DistributedDataParallel does so by itself, out of Python's sight; as a hook, each call can be recorded.
+    """
 
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks

@@ -35,6 +35,7 @@ class LateRank:
         for _ in range(3):
             for _ in range(self.times):
                 self.work(self.data)
+            # The largest of equal values: a sum would grow from call to call.
             dist.all_reduce(self.values, op=dist.ReduceOp.MAX)
 
 

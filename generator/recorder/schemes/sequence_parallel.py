@@ -24,7 +24,7 @@ from torch.distributed.tensor.parallel import (
 from torch.optim import AdamW
 
 from generator.recorder.data import Batch
-from generator.recorder.model import GPT, Embedding, build_model, loss_of
+from generator.recorder.model import GPT, build_model, loss_of
 from generator.recorder.schemes.base import Context
 
 #: Tokens are the dimension 1 of [batch, tokens, d_model].
@@ -53,18 +53,11 @@ EMBEDDING = {
 }
 
 
-class PositionsAsTokens(Embedding):
-    """The embedding, with positions looked up like tokens: a table that is cut has no first rows."""
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        vectors: Tensor = self.token(tokens) + self.position(torch.arange(tokens.shape[1]))
-        return vectors
-
-
-def parallelize(model: GPT, mesh: DeviceMesh) -> None:
+def parallelize(model: GPT, mesh: DeviceMesh, tokens: int) -> None:
     """Cut embedding and blocks; the head is whole, and gathers what it is given."""
     assert model.embedding is not None
-    model.embedding.__class__ = PositionsAsTokens
+    # Positions are looked up like tokens, all of them: a table that is cut has no first rows.
+    model.embedding.positions = torch.arange(tokens)
     parallelize_module(model.embedding, mesh, EMBEDDING)
     for block in model.blocks.values():
         parallelize_module(block, mesh, BLOCK)
@@ -77,7 +70,7 @@ class TensorSequenceParallel:
     def __init__(self, context: Context) -> None:
         self.mesh = init_device_mesh("cpu", (context.world_size,), mesh_dim_names=("tp",))
         self.model = build_model(context.shape, context.seed)
-        parallelize(self.model, self.mesh)
+        parallelize(self.model, self.mesh, context.shape.tokens)
         self.modules: list[nn.Module] = [self.model]
         # Two groups, because one fused update cannot mix cut and whole parameters.
         cut = [p for p in self.model.parameters() if isinstance(p, DTensor)]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from generator.recorder.data import Batch
-from generator.recorder.model import Embedding, build_model, loss_of
+from generator.recorder.model import build_model, loss_of
 from generator.recorder.schemes.base import Context
 from generator.recorder.schemes.gradients import add_up_gradients
 
@@ -29,16 +29,6 @@ def tiles_of(rank: int, ranks: int, order: str) -> tuple[int, int]:
     return (rank, 2 * ranks - 1 - rank) if order == "zigzag" else (2 * rank, 2 * rank + 1)
 
 
-class EmbeddingOfPart(Embedding):
-    """The embedding of a part of the sequence: its tokens keep their positions in the whole."""
-
-    positions: Tensor
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        vectors: Tensor = self.token(tokens) + self.position(self.positions)
-        return vectors
-
-
 class ContextParallel:
     """The single process's step on a part of each sequence, with an attention that knows the others."""
 
@@ -48,10 +38,9 @@ class ContextParallel:
         mine = tiles_of(context.rank, self.ranks, context.options.sequence_order)
         self.positions = torch.cat([tiles[i] for i in mine])
         self.model = build_model(context.shape, context.seed)
-        embedding = self.model.embedding
-        assert embedding is not None
-        embedding.__class__ = EmbeddingOfPart
-        embedding.positions = self.positions
+        assert self.model.embedding is not None
+        # Tokens keep their places in the whole sequence.
+        self.model.embedding.positions = self.positions
         for block in self.model.blocks.values():
             block.attention.mix = mix
         self.modules: list[nn.Module] = [self.model]

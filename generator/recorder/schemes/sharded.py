@@ -9,6 +9,9 @@ once. Variants:
   memory, one all-gather less.
 * Hybrid (HSDP): sharded over the ranks of a node, whole in every node. A gradient's shard is then
   averaged over the nodes by an all-reduce.
+
+On CPU, backward waits for each reduction of gradients; on a GPU these run beside it, on streams of their
+own.
 """
 
 from __future__ import annotations

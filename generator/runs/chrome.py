@@ -31,7 +31,7 @@ from __future__ import annotations
 import gc
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,7 +239,8 @@ def _memory(events: Sequence[Any]) -> MemorySamples:
     )
 
 
-_timestamp: Callable[[Event], float] = lambda event: float(event["ts"])  # noqa: E731
+def _timestamp(event: Event) -> float:
+    return float(event["ts"])
 
 
 class _Strings:

@@ -73,11 +73,12 @@ class Vocabulary:
 
 
 def metric_label(metric: Measure, mode: str) -> str:
-    """Where a metric's number comes from: what was counted or held was recorded in either mode."""
-    if mode == "recorded":
-        return "recorded"
+    """Where a metric's number comes from: its own origin where it has one, whatever the mode.
+
+    What was counted or held was recorded, and bytes under an algorithm are a formula, in either mode.
+    """
     own = getattr(metric, "label", "")
-    return own or ("recorded" if metric.unit == "B" else "reconstructed")
+    return own or ("recorded" if mode == "recorded" or metric.unit == "B" else "reconstructed")
 
 
 def filters_of(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from generator.recorder.launch import Desk, launch
 from generator.recorder.links import Links, sent_bytes
 from generator.recorder.log import wall_ns
 from generator.recorder.progress import Progress
-from generator.recorder.rank import join_group
+from generator.recorder.rank import calm_loops, join_group
 from generator.recorder.spec import RunSpec
 from generator.runs.manifest import LinkRow, nodes_of
 
@@ -139,6 +139,7 @@ def _rank(listed: list[Case], links: Links, folder: Path, world_size: int, desk:
         ranks: dist.new_group(list(ranks))
         for ranks in sorted({team for case in listed for team in (*case.teams, case.together)})
     }
+    calm_loops()
     everyone = dist.group.WORLD
     result: list[Timing | None] = []
     for number, case in enumerate(listed):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,18 @@ def write_rank_file(folder: Path, rank: int, world_size: int, log: EventLog, bas
     path = folder / f"rank-{rank:03d}.json.gz"
     path.write_bytes(packed)
     return RankFile(rank, path.name, len(packed), len(events), hashlib.sha256(packed).hexdigest())
+
+
+def of_steps(log: EventLog, steps: Collection[int]) -> EventLog:
+    """What a log holds of some of its steps."""
+    spans = [s for s in log.spans if s.arguments["step"] in steps]
+    bounds = [(s.begin_ns, s.end_ns) for s in spans if s.name.startswith("ProfilerStep")]
+    return replace(
+        log,
+        spans=spans,
+        transfers=[t for t in log.transfers if t.step in steps],
+        memory=[m for m in log.memory if any(a <= m.time_ns <= b for a, b in bounds)],
+    )
 
 
 def trace_events(rank: int, log: EventLog, base_ns: int) -> list[dict[str, Any]]:

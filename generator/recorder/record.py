@@ -8,7 +8,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from generator.recorder.launch import launch, terminate_as_interrupt
 from generator.recorder.links import links
 from generator.recorder.progress import Progress
 from generator.recorder.resume import is_recorded
-from generator.recorder.spec import LEARNING_RATE, SEED, STEPS, WARMUP_STEPS, RunSpec
+from generator.recorder.spec import LEARNING_RATE, SEED, WARMUP_STEPS, RunSpec
 from generator.runs.manifest import (
     FILE_NAME,
     SCHEMA,
@@ -64,10 +64,16 @@ def record(
     wanted = [RUNS[name] for name in dict.fromkeys(ids)]
     if resume:
         wanted = [spec for spec in wanted if not is_recorded(spec, _head(spec), out / spec.id)]
-    shown.expect({spec.id: spec.expected_s for spec in wanted})
-    for spec in wanted:
-        record_spec(spec, out, commit=commit, progress=shown)
-    return tuple(spec.id for spec in wanted)
+    together = list({specs[0].id: specs for specs in map(_together, wanted)}.values())
+    shown.expect({specs[0].id: sum(s.expected_s for s in specs) for specs in together})
+    for specs in together:
+        record_specs(specs, out, commit=commit, progress=shown)
+    return tuple(spec.id for specs in together for spec in specs)
+
+
+def _together(spec: RunSpec) -> tuple[RunSpec, ...]:
+    """The runs that are recorded with this one, in the catalog's order."""
+    return tuple(RUNS[name] for name in RUNS if name in (spec.id, spec.beside))
 
 
 def record_spec(
@@ -77,44 +83,66 @@ def record_spec(
     commit: str,
     progress: Progress,
     shape: Shape | None = None,
-    steps: int = STEPS,
+    steps: int = 0,
     stall_s: float = 120.0,
 ) -> Manifest:
     """Record one run; `shape` and `steps` are smaller in tests."""
+    (manifest,) = record_specs(
+        (spec,), out, commit=commit, progress=progress, shape=shape, steps=steps, stall_s=stall_s
+    )
+    return manifest
+
+
+def record_specs(
+    specs: tuple[RunSpec, ...],
+    out: Path,
+    *,
+    commit: str,
+    progress: Progress,
+    shape: Shape | None = None,
+    steps: int = 0,
+    stall_s: float = 120.0,
+) -> tuple[Manifest, ...]:
+    """Record runs that take turns, step by step; most often just one."""
     prepare_process()
+    spec = specs[0]
     calibration = spec.calibration if spec.kind != "calibration" else ""
     with (
         terminate_as_interrupt(),
         links(spec.world_size, spec.rate_mbit, calibration, ranks_per_node=spec.ranks_per_node) as network,
-        _whole_folder(out, spec.id) as folder,
+        ExitStack() as stack,
     ):
+        folders = tuple(stack.enter_context(_whole_folder(out, s.id)) for s in specs)
         if network.reason:
             progress.say(
                 f"{spec.id}: the link's rate cannot be limited ({network.reason}); recording on loopback."
             )
-        manifest = _head(spec, commit, network.link)
+        manifests = [_head(s, commit, network.link) for s in specs]
         if spec.kind == "calibration":
             from generator.recorder.calibrate import measure
 
-            manifest = replace(manifest, table=measure(spec, network, folder, progress, stall_s=stall_s))
+            table = measure(spec, network, folders[0], progress, stall_s=stall_s)
+            manifests = [replace(manifests[0], table=table)]
         else:
             from generator.recorder.model import Shape
             from generator.recorder.rank import Plan, run_rank
 
             shape = shape or Shape(**spec.shape)
-            plan = Plan(spec, shape, network, steps, folder, time.monotonic_ns())
+            plan = Plan(specs, folders, shape, network, steps or spec.steps, time.monotonic_ns())
             outcomes: list[Outcome] = launch(
                 partial(run_rank, plan),
                 spec.world_size,
-                steps,
+                plan.all_steps,
                 what=spec.id,
                 progress=progress,
                 stall_s=stall_s,
             )
-            manifest = _training(manifest, shape, outcomes) if spec.kind == "training" else manifest
-            manifest = _steps(manifest, outcomes)
-        (folder / FILE_NAME).write_text(tomli_w.dumps(to_toml(manifest)), encoding="utf-8")
-    return manifest
+            if spec.kind == "training":
+                manifests = [_training(manifest, shape, outcomes) for manifest in manifests]
+            manifests = [_steps(m, outcomes, i, plan.steps_of(i)) for i, m in enumerate(manifests)]
+        for folder, manifest in zip(folders, manifests, strict=True):
+            (folder / FILE_NAME).write_text(tomli_w.dumps(to_toml(manifest)), encoding="utf-8")
+    return tuple(manifests)
 
 
 def prepare_process() -> None:
@@ -144,7 +172,7 @@ def _head(spec: RunSpec, commit: str = "", link: Link = _NO_LINK) -> Manifest:
         command=f"shardbook record {spec.id}",
         commit=commit,
         date=datetime.now(UTC).date().isoformat(),
-        machine=_machine(spec.world_size),
+        machine=_machine(spec.world_size, spec.pinned_cores),
         link=link,
         partner=spec.partner if spec.kind == "training" else "",
         mesh=spec.full_mesh() if spec.mesh else Mesh(),
@@ -176,25 +204,24 @@ def _training(manifest: Manifest, shape: Shape, outcomes: list[Outcome]) -> Mani
     )
 
 
-def _steps(manifest: Manifest, outcomes: list[Outcome]) -> Manifest:
-    """What the ranks ran. A bench has no losses: theirs are left at 0."""
-    steps = len(outcomes[0].losses)
-    losses = [[loss for o in outcomes if (loss := o.losses[i]) is not None] for i in range(steps)]
+def _steps(manifest: Manifest, outcomes: list[Outcome], which: int, own: range) -> Manifest:
+    """What the ranks ran in one run's own steps. A bench has no losses: theirs are left at 0."""
+    losses = {i: [loss for o in outcomes if (loss := o.losses[i]) is not None] for i in own}
     flags = [
         Step(
             i,
-            warmup=i < WARMUP_STEPS,
-            detail=i == steps - 1,
+            warmup=number < WARMUP_STEPS,
+            detail=number == len(own) - 1,
             loss=statistics.fmean(losses[i]) if losses[i] else 0.0,
         )
-        for i in range(steps)
+        for number, i in enumerate(own)
     ]
     timed = [s.index for s in flags if not s.warmup and not s.detail]
     return replace(
         manifest,
         ratio=_ratio(manifest.link.rate_mbit, outcomes, timed),
         steps=tuple(flags),
-        ranks=tuple(o.file for o in outcomes),
+        ranks=tuple(o.files[which] for o in outcomes),
     )
 
 
@@ -210,7 +237,7 @@ def _ratio(rate_mbit: int, outcomes: list[Outcome], timed: list[int]) -> Ratio:
     )
 
 
-def _machine(ranks: int) -> Machine:
+def _machine(ranks: int, pinned_cores: int) -> Machine:
     import torch
 
     cores = len(os.sched_getaffinity(0))
@@ -224,7 +251,8 @@ def _machine(ranks: int) -> Machine:
         torch=torch.__version__,
         backend="gloo" if ranks > 1 else "none",
         threads_per_rank=1,
-        ranks_per_core=ranks / cores,
+        ranks_per_core=ranks / (pinned_cores or cores),
+        pinned_cores=pinned_cores,
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from generator.errors import UserError
-from generator.recorder.spec import STEPS, RunSpec
+from generator.recorder.spec import RunSpec
 from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
 
 #: What a manifest says before anything is run, and must say still.
@@ -37,6 +37,7 @@ def is_recorded(spec: RunSpec, head: Manifest, folder: Path) -> bool:
     return (
         settled
         and found.machine.torch == head.machine.torch
+        and found.machine.pinned_cores == spec.pinned_cores
         and _link_is_meant(spec, found)
         and _work_is_meant(spec, found)
         and all(_is_whole(folder / entry.file, entry.sha256) for entry in found.ranks)
@@ -55,7 +56,7 @@ def _link_is_meant(spec: RunSpec, found: Manifest) -> bool:
 def _work_is_meant(spec: RunSpec, found: Manifest) -> bool:
     if spec.kind == "calibration":
         return bool(found.table)
-    if len(found.ranks) != spec.world_size or len(found.steps) != STEPS:
+    if len(found.ranks) != spec.world_size or len(found.steps) != spec.steps:
         return False
     if spec.kind != "training":
         return True

@@ -51,6 +51,12 @@ class RunSpec:
     kind: str = "training"
     #: Where there is no mesh: of a calibration or a bench.
     ranks: int = 0
+    #: Cores that the ranks are pinned to, in turn; 0 where they run on any.
+    pinned_cores: int = 0
+    #: The run that is recorded together with this one, a step of each in turn: a machine that is slower
+    #: for a while is so for both.
+    beside: str = ""
+    steps: int = STEPS
 
     @property
     def world_size(self) -> int:

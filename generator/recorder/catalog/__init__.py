@@ -6,6 +6,7 @@ from generator.recorder.catalog import (
     baseline,
     collectives,
     context_parallel,
+    cores,
     data_parallel,
     expert_parallel,
     links,
@@ -28,6 +29,7 @@ _FAMILIES = (
     expert_parallel,
     pipeline,
     meshes,
+    cores,
 )
 
 RUNS: dict[str, RunSpec] = {spec.id: spec for family in _FAMILIES for spec in family.SPECS}

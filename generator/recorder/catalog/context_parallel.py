@@ -15,7 +15,7 @@ _RING = RunSpec(
     title="Context parallelism, ring",
     description="Four ranks hold a quarter of one sequence of 2048 tokens each. Keys and values pass from "
     "rank to rank while the queries that are there attend to them. With neighbouring tokens on each "
-    "rank, the causal mask leaves the last rank most of the work.",
+    "rank, the causal mask gives the last rank more work than any other.",
     scheme="cp-ring",
     mesh={"cp": 4},
     module=scheme_module("ring_attention"),

@@ -34,7 +34,7 @@ SPECS = (
         _DDP,
         id="ddp-tiny-buckets",
         title="Data parallelism, tiny buckets",
-        description="As ddp, but a bucket is full at 1/16 MiB: almost every matrix has an all-reduce of its "
+        description="As ddp, but a bucket is full at 1/16 MiB: every matrix has an all-reduce of its "
         "own, and each pays for its latency.",
         options=Options(bucket_mib=0.0625),
     ),

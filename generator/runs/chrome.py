@@ -8,7 +8,8 @@ events (``ph`` X) of our recorder are of these kinds; all but transfers lie on t
 ========  ===============  ==========================================================================
 kind      cat              name and args
 ========  ===============  ==========================================================================
-step      user_annotation  ``ProfilerStep#N``
+step      user_annotation  ``ProfilerStep#N``; ``helpers_cpu_dur``: CPU time of the process's other
+                           threads meanwhile (gloo's), µs
 phase     user_annotation  ``phase``: forward, backward, backward_input, backward_weight, optimizer;
                            in pipelines also ``microbatch`` and ``chunk`` (the stage's index)
 layer     user_annotation  ``module``: embedding, block or head; ``layer`` for a block; ``phase``
@@ -20,6 +21,8 @@ issue     cpu_op           torch's operator name; ``call`` (unique in the file),
                            of what this rank sends and gets, its own part included
 transfer  gloo             ``gloo:<op>`` on tid 1, ``call``; its end is the call's completion here
 wait      user_annotation  ``wait``, ``call``: the thread stands in Work.wait
+operator  cpu_op           any other operator, only in the detail step: ``flops`` of a matrix product,
+                           ``shapes``, ``bytes``
 memory    ph "C"           bytes by category, only in the detail step
 ========  ===============  ==========================================================================
 
@@ -52,7 +55,9 @@ _LARGEST_US = 2.0**61 / 1000
 _INT_COLUMNS = ("step", "layer", "microbatch", "chunk", "call", "seq", "src", "dst", "tag")
 _TEXT_COLUMNS = ("phase", "op", "group", "dtype")
 #: What an event of our recorder carries at least one of.
-_OURS = frozenset((*_INT_COLUMNS, *_TEXT_COLUMNS, "module", "bytes", "sent", "cpu_ts", "cpu_dur"))
+_OURS = frozenset(
+    (*_INT_COLUMNS, *_TEXT_COLUMNS, "module", "bytes", "sent", "cpu_ts", "cpu_dur", "helpers_cpu_dur")
+)
 _STEP = "ProfilerStep#"
 
 
@@ -184,8 +189,11 @@ def _columns(path: Path, rank: int, base_ns: int, found: _Complete, memory: Memo
         dur_ns=dur_ns[order],
         cpu_start_ns=scattered(_ns(said, "cpu_ts")),
         cpu_dur_ns=scattered(_ns(said, "cpu_dur")),
+        helpers_cpu_ns=scattered(_ns(said, "helpers_cpu_dur")),
         bytes=scattered(_sizes([a.get("bytes", MISSING) for a in said])),
         sent=scattered(_sizes([a.get("sent", MISSING) for a in said])),
+        received=scattered(_sizes([_received(a) if "out_splits" in a else MISSING for a in said])),
+        flops=scattered(_sizes([a.get("flops", MISSING) for a in said])),
         memory=memory,
         **{c: scattered(_int32(strings.index(a.get(c)) for a in said)) for c in _TEXT_COLUMNS},
         strings=tuple(strings.values),
@@ -203,6 +211,12 @@ def _ranks(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(rank) is int and rank >= 0 for rank in value):
         raise ValueError("the ranks of a group are not a list of whole numbers")
     return tuple(value)
+
+
+def _received(args: Event) -> int:
+    """Bytes that a rank gets from an all-to-all with uneven parts: `bytes` are those of its larger side."""
+    out, given = sum(args["out_splits"]), sum(args["in_splits"])
+    return int(args["bytes"]) * out // max(out, given, 1)
 
 
 def _sizes(values: Sequence[int]) -> I64:

@@ -125,6 +125,8 @@ class Machine:
     backend: str
     threads_per_rank: int
     ranks_per_core: float
+    #: Cores that the ranks are pinned to, in turn; 0 where they run on any.
+    pinned_cores: int = 0
 
 
 @dataclass(frozen=True, slots=True)

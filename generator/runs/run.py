@@ -71,6 +71,8 @@ class RankTrace:
     #: Thread-CPU clock at the event's start and the CPU time inside it, ns.
     cpu_start_ns: I64
     cpu_dur_ns: I64
+    #: Of a step: CPU time of the process's other threads meanwhile, ns.
+    helpers_cpu_ns: I64
     step: I32
     phase: I32
     layer: I32
@@ -85,8 +87,12 @@ class RankTrace:
     dtype: I32
     #: Payload: the full (gathered, unreduced) tensor, bytes.
     bytes: I64
-    #: Of an all-to-all with uneven parts: bytes that this rank sends to the others.
+    #: Of an all-to-all with uneven parts: bytes that this rank sends to the others, and those that it
+    #: ends up with, its own part included.
     sent: I64
+    received: I64
+    #: Floating-point operations of a matrix product, in the detail step.
+    flops: I64
     src: I32
     dst: I32
     tag: I32

@@ -11,9 +11,12 @@ and written down here before those in the book were made:
 * a call takes what the calibrated table says (*as gloo*), and its send needs its receive;
 * gloo's threads work on the rank's own core. Their CPU time is recorded for each step; it is spread
   evenly over the time that the rank has transfers under way, and computation beside them is that much
-  longer. While a rank waits, it costs nothing.
+  longer. While a rank waits, it costs nothing;
+* a step counts, in either recording, if each rank's computation took at most 5 % more thread-CPU time
+  than in its quickest timed step. It is the same work each time: where it took longer, something else
+  used the machine.
 
-The last point is the one thing in which this differs from isolated mode with the table: there a device
+The third point is the one thing in which this differs from isolated mode with the table: there a device
 communicates without taking time from its computation.
 """
 
@@ -28,15 +31,18 @@ from generator.runs.run import I64, Kind, RankTrace, Run
 from generator.timeline import intervals
 from generator.timeline.graph import Graph, Node
 from generator.timeline.intervals import Intervals
-from generator.timeline.reconstruct import graph_of, isolated_link
+from generator.timeline.reconstruct import graph_of, isolated_link, step_wall_ns
 from generator.timeline.replay import Schedule, isolated_durations, replay
+
+#: How much longer than in its quickest step a rank may compute in one that counts.
+_DISTURBED = 0.05
 
 
 def predicted_step_ns(run: Run, calibration: Run) -> int:
-    """Duration of a step with a core for each rank: the median over the timed steps of a recording."""
+    """Duration of a step with a core for each rank: the median over a recording's undisturbed steps."""
     link = isolated_link(run, "gloo", calibration)
     predictions = []
-    for step in run.manifest.timed_steps:
+    for step in undisturbed_steps(run):
         graph = graph_of(run, step)
         durations = isolated_durations(graph, link)
         for program, lane in zip(graph.programs, graph.lanes, strict=True):
@@ -46,6 +52,29 @@ def predicted_step_ns(run: Run, calibration: Run) -> int:
         slowed = beside_helpers(graph, durations, replay(graph, durations), helpers)
         predictions.append(replay(graph, slowed).step_ns)
     return round(statistics.median(predictions))
+
+
+def measured_steps_ns(run: Run) -> tuple[int, ...]:
+    """Recorded durations of a recording's undisturbed steps."""
+    return tuple(step_wall_ns(run, step) for step in undisturbed_steps(run))
+
+
+def undisturbed_steps(run: Run) -> tuple[int, ...]:
+    """The timed steps in which every rank computed about as fast as it ever did."""
+    steps = run.manifest.timed_steps
+    work = np.array([[_work_cpu_ns(trace, step) for step in steps] for trace in run.ranks])
+    counts = (work <= (1 + _DISTURBED) * work.min(axis=1, keepdims=True)).all(axis=0)
+    # There is always one: the steps in which two ranks were quickest need not be the same.
+    if not counts.any():
+        counts[np.argmin((work / work.min(axis=1, keepdims=True)).max(axis=0))] = True
+    return tuple(step for step, kept in zip(steps, counts.tolist(), strict=True) if kept)
+
+
+def _work_cpu_ns(trace: RankTrace, step: int) -> int:
+    """Thread-CPU time of a rank's step outside of waits, ns."""
+    own = trace.step == step
+    cpu = np.maximum(trace.cpu_dur_ns, 0)
+    return int(cpu[own & (trace.kind == Kind.STEP)].sum() - cpu[own & (trace.kind == Kind.WAIT)].sum())
 
 
 def helpers_cpu_ns(trace: RankTrace, step: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from generator.runs.manifest import LinkRow, to_toml
 from generator.runs.reader import read_run
-from generator.runs.run import Run
+from generator.runs.run import RankTrace, Run
 from generator.timeline.reconstruct import graph_of
 from generator.timeline.replay import recorded_durations, replay
-from generator.timeline.sharing import beside_helpers, helpers_cpu_ns, predicted_step_ns
+from generator.timeline.sharing import beside_helpers, helpers_cpu_ns, predicted_step_ns, undisturbed_steps
 from tests.timeline.synthetic import Issue, Wait, Work, manifest, write_run
 
 WORLD = (0, 1)
@@ -104,6 +104,37 @@ def test_a_trace_without_the_clock_of_other_threads_is_predicted_without_them(tm
     run = write_run(tmp_path, [_script(6)] * 2)
     assert helpers_cpu_ns(run.ranks[0], 0) == 0
     assert predicted_step_ns(run, _calibration(tmp_path)) == 20 * MS
+
+
+def test_a_step_in_which_a_rank_was_slow_does_not_count(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [_script(6)] * 2)
+    trace = run.ranks[1]
+    # Three steps of the same work; rank 1 needed 4 %, then 6 % more time for it.
+    steps = tuple(replace(run.manifest.steps[0], index=i) for i in range(3))
+    ranks = tuple(_repeated(t, (100, 104, 106) if t is trace else (100, 100, 100)) for t in run.ranks)
+    longer = replace(run, manifest=replace(run.manifest, steps=steps), ranks=ranks)
+    assert undisturbed_steps(longer) == (0, 1)
+
+
+def test_one_step_always_counts(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [_script(6)] * 2)
+    steps = tuple(replace(run.manifest.steps[0], index=i) for i in range(2))
+    ranks = (_repeated(run.ranks[0], (100, 110)), _repeated(run.ranks[1], (120, 100)))
+    longer = replace(run, manifest=replace(run.manifest, steps=steps), ranks=ranks)
+    assert undisturbed_steps(longer) == (1,)
+
+
+def _repeated(trace: RankTrace, per_cent: tuple[int, ...]) -> RankTrace:
+    """A trace whose only step occurs several times, each with so many per cent of its CPU time."""
+    times = len(per_cent)
+    columns = {
+        f.name: np.tile(value, times)
+        for f in fields(trace)
+        if isinstance(value := getattr(trace, f.name), np.ndarray)
+    }
+    columns["step"] = np.repeat(np.arange(times, dtype=np.int32), len(trace))
+    columns["cpu_dur_ns"] = np.concatenate([trace.cpu_dur_ns * p // 100 for p in per_cent])
+    return replace(trace, **columns)
 
 
 def test_ranks_without_calls_lose_nothing(tmp_path: Path) -> None:

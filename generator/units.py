@@ -1,7 +1,7 @@
 """Quantities with units, and how a reader sees them.
 
-The registry knows only what the book speaks of: time, bytes and pure numbers. It is loaded when the
-first expression is evaluated, so that commands which evaluate none do not wait for pint.
+The registry knows only what the book speaks of: time, bytes, operations and pure numbers. It is loaded
+when the first expression is evaluated, so that commands which evaluate none do not wait for pint.
 """
 
 from __future__ import annotations
@@ -32,12 +32,18 @@ UNITS: dict[str, str] = {
     "KiB": "kibibyte = 1024 byte",
     "MiB": "mebibyte = 1048576 byte",
     "GiB": "gibibyte = 1073741824 byte",
+    # Operations are counted, and a count has no dimension: they may stand beside any pure number.
+    "FLOP": "flop = []",
+    "MFLOP": "megaflop = 1000000 flop",
+    "GFLOP": "gigaflop = 1000000000 flop",
+    "TFLOP": "teraflop = 1000000000000 flop",
     "%": "percent = 0.01",
     "pp": "percentage_point = 0.01",
 }
 
 #: How a unit is printed where that differs from how it is written.
 _PRINTED = {"us": "µs"}
+_FLOP_NAMES = {definition.partition(" ")[0] for name, definition in UNITS.items() if name.endswith("FLOP")}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -99,6 +105,7 @@ def kind_of(value: Any) -> str:
         (("[time]", 1.0),): "a time",
         (("[information]", 1.0),): "a size in bytes",
         (("[information]", 1.0), ("[time]", -1.0)): "a rate",
+        (("[time]", -1.0),): "a number per time",
     }
     return named.get(tuple(sorted(dimensions.items())), "a product of units")
 
@@ -184,9 +191,19 @@ def _best_unit(value: pint.Quantity[Any]) -> str:
         "a pure number": ("",),
     }
     units = scales.get(kind_of(value))
+    if _counts_flops(value):
+        units = ("TFLOP", "GFLOP", "MFLOP", "FLOP")
+        if kind_of(value) == "a number per time":
+            units = tuple(f"{u}/s" for u in units)
     if units is None:
         raise ValueError("a product of units cannot be shown")
     return next((u for u in units if abs(magnitude(value, u)) >= 1), units[-1])
+
+
+def _counts_flops(value: pint.Quantity[Any]) -> bool:
+    """Whether a quantity is a number of floating-point operations, or such a number per time."""
+    powers = {name: power for name, power in value.unit_items() if name in _FLOP_NAMES}
+    return sum(powers.values()) == 1 and kind_of(value) in ("a pure number", "a number per time")
 
 
 def wire_bytes(op: str, payload: int, members: int) -> int | float:

@@ -14,7 +14,7 @@ import orjson
 
 from generator.runs.run import MEMORY_CATEGORIES, MISSING
 from generator.timeline.program import MODULES
-from generator.timeline.spans import Activity, Call, Member, MemoryCurve, RankTimeline, Spans, Timeline
+from generator.timeline.spans import Activity, Call, Member, MemoryCurve, RankTimeline, Spans, Timeline, Work
 
 SCHEMA = 1
 _SPAN_COLUMNS = {
@@ -27,6 +27,15 @@ _SPAN_COLUMNS = {
     "call": np.int32,
     "row": np.int32,
     "chunk": np.int32,
+}
+#: What only a member of an all-to-all with uneven parts has.
+_UNEVEN = ("sent", "received")
+_WORK_COLUMNS = {
+    "activity": np.int8,
+    "layer": np.int32,
+    "microbatch": np.int32,
+    "module": np.int8,
+    "flops": np.int64,
 }
 
 
@@ -41,6 +50,7 @@ def to_json(timeline: Timeline) -> bytes:
         "step_ns": timeline.step_ns,
         "stages": timeline.stages,
         "microbatches": timeline.microbatches,
+        "ranks_per_node": timeline.ranks_per_node,
         "activities": [a.name.lower() for a in Activity],
         "modules": MODULES,
         "memory_categories": MEMORY_CATEGORIES,
@@ -63,6 +73,7 @@ def from_json(text: bytes) -> Timeline:
         step_ns=data["step_ns"],
         stages=data["stages"],
         microbatches=data["microbatches"],
+        ranks_per_node=data["ranks_per_node"],
         ranks=tuple(_rank_from(r) for r in data["ranks"]),
         calls=tuple(_call_from(c) for c in data["calls"]),
     )
@@ -73,6 +84,7 @@ def _rank(rank: RankTimeline) -> dict[str, Any]:
         "rank": rank.rank,
         "computation": {name: getattr(rank.computation, name) for name in _SPAN_COLUMNS},
         "memory": {"time_ns": rank.memory.time_ns, "bytes": np.ascontiguousarray(rank.memory.bytes)},
+        "work": {name: getattr(rank.work, name) for name in _WORK_COLUMNS} | {"fastest": rank.work.fastest},
     }
 
 
@@ -80,7 +92,14 @@ def _rank_from(data: dict[str, Any]) -> RankTimeline:
     columns = {name: np.array(data["computation"][name], kind) for name, kind in _SPAN_COLUMNS.items()}
     times = np.array(data["memory"]["time_ns"], np.int64)
     held = np.array(data["memory"]["bytes"], np.int64).reshape(len(times), len(MEMORY_CATEGORIES))
-    return RankTimeline(rank=data["rank"], computation=Spans(**columns), memory=MemoryCurve(times, held))
+    counted = data["work"]
+    work = {name: np.array(counted[name], kind) for name, kind in _WORK_COLUMNS.items()}
+    return RankTimeline(
+        rank=data["rank"],
+        computation=Spans(**columns),
+        memory=MemoryCurve(times, held),
+        work=Work(**work, fastest=(counted["fastest"][0], counted["fastest"][1])),
+    )
 
 
 def _call(call: Call) -> dict[str, Any]:
@@ -101,7 +120,7 @@ def _call(call: Call) -> dict[str, Any]:
                 "begin_ns": m.begin_ns,
                 "end_ns": m.end_ns,
                 "row": m.row,
-                **({"sent": m.sent} if m.sent != MISSING else {}),
+                **{part: value for part in _UNEVEN if (value := getattr(m, part)) != MISSING},
             }
             for m in call.members
         ],

@@ -22,6 +22,7 @@ from generator.timeline.memory import NO_MEMORY, boundary_times, memory_curve
 from generator.timeline.program import Program, program, step_bounds
 from generator.timeline.replay import Schedule, isolated_durations, recorded_schedule, replay
 from generator.timeline.spans import (
+    NO_WORK,
     Activity,
     Call,
     Member,
@@ -29,7 +30,9 @@ from generator.timeline.spans import (
     RankTimeline,
     Spans,
     Timeline,
+    Work,
 )
+from generator.timeline.work import work
 
 MODES = ("recorded", "isolated")
 
@@ -115,6 +118,7 @@ def timeline_of(
     step_ns = schedule.step_ns
     calls = {(m.rank, m.call): i for i, match in enumerate(graph.matches) for m in match.members}
     schedule_of = run.manifest.schedule
+    received = _received(run)
     return Timeline(
         run=run.id,
         mode=mode,
@@ -126,12 +130,14 @@ def timeline_of(
                 rank=p.rank,
                 computation=_computation(graph, schedule, p, lane, step_ns, calls),
                 memory=_memory(run, graph, schedule, p, lane),
+                work=_work(run, p.rank),
             )
             for p, lane in zip(graph.programs, graph.lanes, strict=True)
         ),
-        calls=tuple(_call(graph, schedule, i, m) for i, m in enumerate(graph.matches)),
+        calls=tuple(_call(graph, schedule, i, m, received) for i, m in enumerate(graph.matches)),
         stages=run.manifest.mesh.pp * (schedule_of.chunks if schedule_of else 1),
         microbatches=run.manifest.microbatches,
+        ranks_per_node=run.manifest.link.ranks_per_node,
     )
 
 
@@ -211,7 +217,18 @@ def _computation(
     )
 
 
-def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
+def _received(run: Run) -> dict[tuple[int, int], int]:
+    """(rank, row of the issuing event) to the bytes that an all-to-all with uneven parts brings there."""
+    return {
+        (trace.rank, int(trace.row[i])): int(trace.received[i])
+        for trace in run.ranks
+        for i in np.flatnonzero(trace.received != MISSING).tolist()
+    }
+
+
+def _call(
+    graph: Graph, schedule: Schedule, index: int, match: Match, received: dict[tuple[int, int], int]
+) -> Call:
     arrive = {m.rank: int(schedule.end_ns[graph.arrive[index, m.rank]]) for m in match.members}
     last = max(arrive.values())
     members = []
@@ -229,6 +246,7 @@ def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
                 end_ns=max(begin, end),
                 row=m.row,
                 sent=m.sent,
+                received=received.get((m.rank, m.row), MISSING),
             )
         )
     order = {rank: i for i, rank in enumerate(match.expected)}
@@ -245,6 +263,11 @@ def _call(graph: Graph, schedule: Schedule, index: int, match: Match) -> Call:
         layer=first.layer,
         microbatch=first.microbatch,
     )
+
+
+def _work(run: Run, rank: int) -> Work:
+    details = [s.index for s in run.manifest.steps if s.detail]
+    return work(run.ranks[rank], details[0]) if details else NO_WORK
 
 
 def _memory(run: Run, graph: Graph, schedule: Schedule, own: Program, lane: I64) -> MemoryCurve:

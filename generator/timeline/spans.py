@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+
 from generator.runs.run import I8, I32, I64, MISSING
 
 
@@ -72,8 +74,10 @@ class Member:
     end_ns: int
     #: Row of the issuing event in the rank file.
     row: int
-    #: Bytes to the other members of an all-to-all with uneven parts, MISSING for any other call.
+    #: Of an all-to-all with uneven parts: bytes to the other members, and bytes that this one ends up
+    #: with, its own part included. MISSING for any other call.
     sent: int = MISSING
+    received: int = MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +111,40 @@ class MemoryCurve:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """Floating-point operations of a rank's matrix products in one step, by where they ran.
+
+    Counted once, in the detail step; they are the same in every step.
+    """
+
+    activity: I8
+    layer: I32
+    microbatch: I32
+    #: 0 embedding, 1 block, 2 head, -1 elsewhere.
+    module: I8
+    flops: I64
+    #: Operations and thread-CPU ns of the product that ran at the highest rate; zeros where none is known.
+    fastest: tuple[int, int] = (0, 0)
+
+
+NO_WORK = Work(
+    np.zeros(0, np.int8),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int8),
+    np.zeros(0, np.int64),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class RankTimeline:
     rank: int
     computation: Spans
     memory: MemoryCurve
+    work: Work = NO_WORK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Timeline:
     """One step of a run on all ranks, in one mode."""
 
@@ -131,3 +162,5 @@ class Timeline:
     #: micro-batches of a step.
     stages: int
     microbatches: int
+    #: Ranks that share a node's interface; 1 where each rank is a node of its own.
+    ranks_per_node: int = 1

@@ -14,8 +14,8 @@ from generator.publish.figures.lanes import (
 )
 from generator.publish.show import integer, percent, size, time
 from generator.runs.manifest import Mesh
-from generator.timeline import metrics
 from generator.timeline.intervals import clip, length
+from generator.timeline.metrics import METRICS
 from generator.timeline.spans import Activity, RankTimeline, Timeline
 
 _BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
@@ -77,8 +77,8 @@ def rank_facts(timeline: Timeline, rank: int) -> RankFacts:
         host=share(Activity.HOST),
         blocked=share(Activity.BLOCKED),
         idle=share(Activity.IDLE) + max(0, step - ended) / step,
-        exposed=metrics.exposed_comm(timeline, rank) / step,
-        bubble=metrics.bubble_fraction(timeline, rank) if timeline.stages > 1 else 0.0,
+        exposed=METRICS["exposed_comm"](timeline, rank=rank) / step,
+        bubble=METRICS["bubble_fraction"](timeline, rank=rank) if timeline.stages > 1 else 0.0,
         peak_bytes=peak_bytes(lane),
     )
 

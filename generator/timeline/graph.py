@@ -110,7 +110,7 @@ class _Builder:
             match=match_column.astype(np.int32),
             first=first,
             predecessors=np.array([p for b in self.before for p in b], np.int64),
-            order=self._order(),
+            order=topological_order(self.before, rank_column.tolist()),
             lanes=tuple(np.array(lane, np.int64) for lane in lanes),
             arrive=self.arrive,
             done=self.done,
@@ -159,26 +159,30 @@ class _Builder:
             return [source] if self.eager else [self.arrive[index, m.rank] for m in match.members]
         return [self.arrive[index, m.rank] for m in match.members]
 
-    def _order(self) -> I64:
-        """A topological order (Kahn). A cycle means that the trace contradicts itself."""
-        after: dict[int, list[int]] = defaultdict(list)
-        waiting = [len(b) for b in self.before]
-        for node, before in enumerate(self.before):
-            for p in before:
-                after[p].append(node)
-        ready = [n for n, count in enumerate(waiting) if count == 0]
-        order = []
-        while ready:
-            node = ready.pop()
-            order.append(node)
-            for n in after[node]:
-                waiting[n] -= 1
-                if waiting[n] == 0:
-                    ready.append(n)
-        if len(order) < len(self.before):
-            stuck = sorted({self.nodes[n][1] for n, count in enumerate(waiting) if count})
-            raise UserError(
-                f"calls of ranks {stuck} wait for each other in a circle",
-                remedy="The trace contradicts itself; check that all rank files are of one run.",
-            )
-        return np.array(order, np.int64)
+
+def topological_order(before: Sequence[Sequence[int]], ranks: Sequence[int]) -> I64:
+    """Nodes in an order in which all of `before[node]` come before it (Kahn).
+
+    Raises UserError where nodes wait for each other in a circle, naming those of `ranks` that are in it.
+    """
+    after: dict[int, list[int]] = defaultdict(list)
+    waiting = [len(b) for b in before]
+    for node, its in enumerate(before):
+        for p in its:
+            after[p].append(node)
+    ready = [n for n, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for n in after[node]:
+            waiting[n] -= 1
+            if waiting[n] == 0:
+                ready.append(n)
+    if len(order) < len(before):
+        stuck = sorted({ranks[n] for n, count in enumerate(waiting) if count})
+        raise UserError(
+            f"calls of ranks {stuck} wait for each other in a circle",
+            remedy="The trace contradicts itself; check that all rank files are of one run.",
+        )
+    return np.array(order, np.int64)

@@ -44,6 +44,10 @@ class LinkModel(Protocol):
         """From the last arrival to the end, ns; `payload_bytes` is the full tensor."""
         ...
 
+    def parts_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> tuple[int, int]:
+        """The same in two parts that add up to it: latency, and transfer, which the rate decides."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FreeLink:
@@ -54,6 +58,9 @@ class FreeLink:
 
     def duration_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> int:
         return 0
+
+    def parts_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> tuple[int, int]:
+        return 0, 0
 
 
 #: Steps and wire bytes (as a share of the payload) a rank sends, of n members: ring for all-reduce,
@@ -106,14 +113,19 @@ class RingLink:
     inner_bytes_per_ns: float = 0.0
 
     def duration_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> int:
+        return sum(self.parts_ns(op, payload_bytes, members, nodes))
+
+    def parts_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> tuple[int, int]:
+        """The latency of all steps, and the bytes over the rate. Their sum is rounded, not each."""
         steps, share = ring_cost(op, members)
+        latency_ns, rate = self.latency_ns, self.bytes_per_ns
         if nodes == 1 and members > 1:
-            return round(steps * self.inner_latency_ns + share * payload_bytes / self.inner_bytes_per_ns)
-        rate = self.bytes_per_ns
-        if nodes > 1:
+            latency_ns, rate = self.inner_latency_ns, self.inner_bytes_per_ns
+        elif nodes > 1:
             share = crossing_share(op, members, nodes)
             rate *= members / nodes / self.ranks_per_node
-        return round(steps * self.latency_ns + share * payload_bytes / rate)
+        latency = round(steps * latency_ns)
+        return latency, round(steps * latency_ns + share * payload_bytes / rate) - latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +152,13 @@ class TableLink:
             slope = (times[-1] - times[-2]) / (sizes[-1] - sizes[-2])
             return round(float(times[-1] + slope * (payload_bytes - sizes[-1])))
         return round(float(np.interp(payload_bytes, sizes, times)))
+
+    def parts_ns(self, op: str, payload_bytes: int, members: int, nodes: int = 0) -> tuple[int, int]:
+        """As latency what the smallest size of the table took, and as transfer what is above it."""
+        whole = self.duration_ns(op, payload_bytes, members, nodes)
+        table = self.rows.get((op, members, nodes))
+        latency = min(whole, table[0][1]) if table else 0
+        return latency, whole - latency
 
 
 def table_link(calibration: Run) -> TableLink:

@@ -183,6 +183,7 @@ def _computation(
     nodes = lane[graph.segment[lane] >= 0]
     segments = graph.segment[nodes]
     host, blocked = int(Activity.HOST), int(Activity.BLOCKED)
+    issued, issued_row = idle[1:], MISSING
     for waits, begin, end, activity, call, layer, microbatch, module, chunk, row in zip(
         (graph.kind[nodes] == Node.WAIT).tolist(),
         schedule.begin_ns[nodes].tolist(),
@@ -200,8 +201,11 @@ def _computation(
             add(now, begin, (blocked, *where), row)
             add(begin, end, (host, *where), row)
         else:
-            add(now, end, (activity, *where), row)
+            # Work begins late only where a what-if lets the issuer of the call before it stand still.
+            add(now, begin, (blocked, *issued), issued_row)
+            add(max(now, begin), end, (activity, *where), row)
         now = max(now, end)
+        issued, issued_row = where, row
     add(now, step_ns, idle, MISSING)
     columns = np.array([p.labels for p in pieces], np.int64).reshape(-1, 6).T
     return Spans(

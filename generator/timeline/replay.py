@@ -132,16 +132,24 @@ def isolated_durations(graph: Graph, link: LinkModel) -> I64:
     Work takes its thread-CPU time, a call what the link model says, and a thread runs again at once
     when its call is done.
     """
-    durations = np.zeros(len(graph), np.int64)
+    own, latency, transfer = isolated_parts(graph, link)
+    durations: I64 = own + latency + transfer
+    return durations
+
+
+def isolated_parts(graph: Graph, link: LinkModel) -> tuple[I64, I64, I64]:
+    """The same apart: what each node takes on its own, and of completions the latency and the transfer."""
+    own, latency, transfer = (np.zeros(len(graph), np.int64) for _ in range(3))
     for program, lane in zip(graph.programs, graph.lanes, strict=True):
         work = lane[graph.kind[lane] == Node.WORK]
-        durations[work] = program.cpu_ns[graph.segment[work]]
+        own[work] = program.cpu_ns[graph.segment[work]]
     for index, match in enumerate(graph.matches):
         nodes = nodes_of(match.expected, link.ranks_per_node)
-        cost = link.duration_ns(match.op, match.bytes, len(match.expected), nodes)
+        parts = link.parts_ns(match.op, match.bytes, len(match.expected), nodes)
         for m in match.members:
-            durations[graph.done[index, m.rank]] = cost
-    return durations
+            done = graph.done[index, m.rank]
+            latency[done], transfer[done] = parts
+    return own, latency, transfer
 
 
 def scale_rank(graph: Graph, durations: I64, rank: int, per_mille: int) -> I64:

@@ -149,7 +149,7 @@ class Timeline:
     """One step of a run on all ranks, in one mode."""
 
     run: str
-    #: "recorded" or "isolated".
+    #: "recorded", "isolated" or "what-if".
     mode: str
     #: "ring", "gloo" or "" (recorded).
     link_model: str

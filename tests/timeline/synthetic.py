@@ -57,6 +57,8 @@ class Issue:
     #: Whether the call reports its completion (a functional collective or a send does not).
     reported: bool = True
     ns: int = 0
+    #: Who takes part as the rank file has it, where that differs: a member that never comes.
+    claims: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,18 +280,19 @@ def _event(begin: int, end: int, cpu: int, used: int, rank: int) -> dict[str, An
 
 
 def _call_args(item: Issue, call: int, counters: dict[tuple[Any, ...], int], seq: bool) -> dict[str, Any]:
+    ranks = item.claims or item.ranks
     args: dict[str, Any] = {
         "call": call,
         "op": item.op,
         "group": item.group,
-        "ranks": list(item.ranks),
+        "ranks": list(ranks),
         "dtype": item.dtype,
         "bytes": item.bytes,
     }
     if item.op in ("send", "recv"):
-        args |= {"src": item.ranks[0], "dst": item.ranks[1], "tag": 0}
+        args |= {"src": ranks[0], "dst": ranks[1], "tag": 0}
     if seq:
-        key = (item.group, item.ranks)
+        key = (item.group, ranks)
         args["seq"] = counters[key]
         counters[key] += 1
     return args

@@ -99,3 +99,20 @@ def test_the_table_is_asked_for_the_shape_of_the_group() -> None:
     assert link.duration_ns("all_reduce", MIB, 2, nodes=2) == 8 * MIB
     with pytest.raises(UserError, match="no all_reduce of 4 ranks over 2 nodes"):
         link.duration_ns("all_reduce", MIB, 4, nodes=2)
+
+
+def test_a_call_is_parted_into_latency_and_transfer_that_add_up_to_it() -> None:
+    rows = [
+        LinkRow("all_reduce", 4, size, ns, 0, 0, 5, 0) for size, ns in ((4, 700), (KIB, 900), (MIB, 9000))
+    ]
+    table = table_link(calibration(*rows))
+    assert table.parts_ns("all_reduce", 4, 4) == (700, 0)
+    assert table.parts_ns("all_reduce", KIB, 4) == (700, 200)
+    assert table.parts_ns("all_reduce", MIB, 1) == (0, 0)
+    ring = ring_link(calibration(*sends(LATENCY, RATE)))
+    assert ring.parts_ns("all_reduce", MIB, 4) == (6 * LATENCY, round(1.5 * MIB / RATE))
+    assert ring.parts_ns("barrier", 0, 4) == (3 * LATENCY, 0)
+    nodes = ring_link(on_two_nodes())
+    for shape in ((2, 1), (4, 2)):
+        assert sum(nodes.parts_ns("all_gather", MIB, *shape)) == nodes.duration_ns("all_gather", MIB, *shape)
+    assert nodes.parts_ns("all_reduce", MIB, 2, 1)[0] == 2 * INNER_LATENCY

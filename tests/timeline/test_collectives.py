@@ -6,11 +6,13 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from generator.runs.run import MISSING
-from generator.timeline.collectives import Arrival, Match, Verdict, arrivals, match
+from generator.timeline.collectives import Arrival, Verdict, arrivals, match
+from tests.timeline.calls import arrival, as_sets, faults, message, trace_of, without_numbers
 from tests.timeline.synthetic import Issue, Script, Wait, Work, one_f_one_b, write_run
 
 ALL = (0, 1, 2)
@@ -30,10 +32,6 @@ def alike_calls(count: int = 6) -> list[Script]:
 def calls_of(folder: Path, scripts: list[Script], *, seq: bool) -> list[Arrival]:
     run = write_run(folder, scripts, seq=seq)
     return list(chain.from_iterable(arrivals(trace, 0) for trace in run.ranks))
-
-
-def as_sets(matches: tuple[Match, ...]) -> set[frozenset[tuple[int, int]]]:
-    return {frozenset((a.rank, a.call) for a in m.members) for m in matches}
 
 
 @pytest.mark.parametrize("seq", [True, False])
@@ -122,3 +120,148 @@ def test_uneven_parts_are_no_mismatch_and_the_largest_is_the_payload(tmp_path: P
 def test_even_parts_of_unlike_size_are_a_mismatch(tmp_path: Path) -> None:
     (found,) = match(all_to_alls(tmp_path, (64, 64, 96), (MISSING, MISSING, MISSING)))
     assert (found.verdict, found.culprits) == (Verdict.SIZE_MISMATCH, (2,))
+
+
+def test_even_parts_among_uneven_ones_cannot_be_compared(tmp_path: Path) -> None:
+    (found,) = match(all_to_alls(tmp_path, (64, 64, 96), (MISSING, MISSING, 16)))
+    assert (found.verdict, found.culprits) == (Verdict.UNDECIDED, (2,))
+
+
+# ---- each verdict
+
+
+def three(**more: Any) -> list[Arrival]:
+    """Three all-reduces of three ranks, each complete and reported by itself."""
+    return [
+        arrival(rank, i, 100 * i + rank, 100 * i + 50, ranks=ALL, seq=i, done_seen=True, **more)
+        for rank in ALL
+        for i in range(3)
+    ]
+
+
+def with_one(calls: list[Arrival], rank: int, call: int, **change: Any) -> list[Arrival]:
+    return [replace(a, **change) if (a.rank, a.call) == (rank, call) else a for a in calls]
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"op": "broadcast"}, Verdict.TYPE_MISMATCH),
+        ({"bytes": 8}, Verdict.SIZE_MISMATCH),
+        ({"dtype": "bfloat16"}, Verdict.DTYPE_MISMATCH),
+        ({"done_ns": None, "done_seen": False}, Verdict.STATE_MISMATCH),
+        ({"dtype": ""}, Verdict.UNDECIDED),
+        ({"bytes": MISSING}, Verdict.UNDECIDED),
+        ({"op": ""}, Verdict.UNDECIDED),
+    ],
+)
+def test_a_call_that_differs_is_one_fault_and_names_its_rank(
+    numbered: bool, change: dict[str, Any], verdict: Verdict
+) -> None:
+    calls = three() if numbered else without_numbers(three())
+    for rank in ALL:
+        matches = match(with_one(calls, rank, 1, **change))
+        assert faults(matches) == [(verdict, (rank,))]
+        assert as_sets(matches) == {frozenset((r, i) for r in ALL) for i in range(3)}
+        assert {m.op for m in matches} == {"all_reduce"}
+
+
+def test_what_nobody_tells_is_not_compared_but_an_operation_may_be_any() -> None:
+    assert faults(match(three(dtype="", bytes=MISSING))) == []
+    assert faults(match(three(op=""))) == [(Verdict.UNDECIDED, ALL)] * 3
+
+
+def test_a_call_that_ended_nowhere_is_the_same_everywhere() -> None:
+    calls = [replace(a, done_ns=None, done_seen=False, open=True) if a.call == 2 else a for a in three()]
+    matches = match(calls)
+    assert faults(matches) == []
+    assert [m.unfinished for m in matches] == [(), (), ALL]
+
+
+def test_an_end_that_was_never_looked_for_is_no_state() -> None:
+    """A call that does not report its end, and is not waited for within the step."""
+    calls = [replace(a, done_seen=False) for a in three()]
+    assert faults(match(with_one(calls, 1, 1, done_ns=None))) == []
+    assert faults(match(with_one(calls, 1, 1, done_ns=None, open=True))) == [(Verdict.STATE_MISMATCH, (1,))]
+
+
+def test_a_rank_that_is_no_member_has_no_place_in_a_call() -> None:
+    calls = [*three(), *(replace(a, rank=7) for a in three() if a.rank == 2)]
+    assert faults(match(calls)) == [(Verdict.SIZE_MISMATCH, (7,))] * 3
+
+
+def test_a_message_that_its_receiver_sends_is_against_the_syntax() -> None:
+    calls = [message(0, 0, 0, 0, 1), message(1, 0, 5, 0, 1, op="send")]
+    assert faults(match(calls)) == [(Verdict.SIZE_MISMATCH, (1,))]
+
+
+def test_a_message_of_another_size_than_its_receive_without_numbers() -> None:
+    calls = [message(0, i, 100 * i, 0, 1) for i in range(3)]
+    calls += [message(1, i, 100 * i, 0, 1, done_ns=100 * i + 50) for i in range(3)]
+    assert faults(match(with_one(calls, 1, 1, bytes=8))) == [(Verdict.SIZE_MISMATCH, (1,))]
+
+
+def test_a_missing_member_goes_before_what_the_others_differ_in() -> None:
+    calls = [a for a in with_one(three(), 0, 1, bytes=8) if (a.rank, a.call) != (2, 1)]
+    assert faults(match(calls)) == [(Verdict.MEMBER_MISSING, (2,))]
+
+
+# ---- what a rank file says of a call
+
+
+def event(name: str, ts: float, dur: float | None, **args: Any) -> dict[str, Any]:
+    """An event of the step; one that never ended has no duration."""
+    return {"ph": "X", "name": name, "ts": ts, "args": args} | ({} if dur is None else {"dur": dur})
+
+
+def issue(call: int, ts: float) -> dict[str, Any]:
+    told = {"op": "all_reduce", "group": "world", "ranks": [0, 1], "dtype": "float32", "bytes": 8}
+    return event("all_reduce", ts, 0.5, call=call, step=0, seq=call, **told)
+
+
+def transfer(call: int, ts: float, dur: float | None) -> dict[str, Any]:
+    return event("gloo:all_reduce", ts, dur, call=call) | {"cat": "gloo"}
+
+
+def read(*events: dict[str, Any]) -> tuple[Arrival, ...]:
+    return arrivals(trace_of([event("ProfilerStep#0", 0, 100, step=0), *events]), 0)
+
+
+def test_a_call_is_complete_when_it_says_so_or_its_first_wait_ends_whatever_was_first() -> None:
+    found = read(
+        issue(0, 1), transfer(0, 2, 5), event("wait", 3, 2, call=0, step=0),
+        issue(1, 11), transfer(1, 12, 5), event("wait", 13, 9, call=1, step=0),
+        issue(2, 31), event("wait", 32, 9, call=2, step=0), event("wait", 51, 9, call=2, step=0),
+        issue(3, 71),
+    )  # fmt: skip
+    assert [(a.done_ns, a.done_seen) for a in found] == [
+        (5000, True), (17000, True), (41000, False), (None, False),
+    ]  # fmt: skip
+
+
+def test_a_wait_or_a_transfer_without_an_end_leaves_its_call_open() -> None:
+    found = read(
+        issue(0, 1), transfer(0, 2, None), event("wait", 3, 2, call=0, step=0),
+        issue(1, 11), transfer(1, 12, None),
+        issue(2, 21), event("wait", 22, None, call=2, step=0),
+    )  # fmt: skip
+    assert [(a.done_ns, a.open) for a in found] == [(5000, False), (None, True), (None, True)]
+
+
+def test_a_call_has_the_labels_of_the_innermost_event_around_it() -> None:
+    outer = event("forward", 10, 40, step=0, phase="forward", microbatch=3)
+    inner = event("layer 2", 20, 10, step=0, phase="forward", module="block", layer=2)
+    same = event("layer 4", 60, 10, step=0, phase="backward", module="block", layer=4)
+    around = event("backward", 60, 10, step=0, phase="backward")
+    for events in ((outer, inner, same, around), (around, same, inner, outer)):
+        found = read(*events, *(issue(i, at) for i, at in enumerate((5, 10, 20, 29.9, 30, 50, 65))))
+        assert [(a.phase, a.layer, a.microbatch) for a in found] == [
+            ("", MISSING, MISSING),
+            ("forward", MISSING, 3),
+            ("forward", 2, 3),
+            ("forward", 2, 3),
+            ("forward", MISSING, 3),
+            ("", MISSING, MISSING),
+            ("backward", 4, MISSING),
+        ]

@@ -27,6 +27,7 @@ MISSING_CALL, MISMATCHED_CALL = "missing call", "mismatched call"
 
 
 def faulty_calls(step: Replayable, link: TableLink | None) -> list[Finding]:
+    """The calls of all steps that some rank did not make, or made otherwise, by rank and group."""
     found = []
     for index in (s.index for s in step.run.manifest.steps):
         faults: dict[tuple[Verdict, tuple[int, ...], str], list[Match]] = defaultdict(list)

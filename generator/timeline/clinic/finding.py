@@ -64,10 +64,12 @@ def worth(finding: Finding) -> bool:
 
 
 def step_ns(graph: Graph, durations: I64) -> int:
+    """How long the step is when its nodes take so long."""
     return replay(graph, durations).step_ns
 
 
 def where(step: int, match: Match, ns: int) -> Where:
+    """A call as a finding names it, with the labels of its first member."""
     first = match.members[0]
     return Where(
         step, match.op, match.group, match.expected, first.seq, first.phase, first.layer, first.microbatch, ns
@@ -75,14 +77,17 @@ def where(step: int, match: Match, ns: int) -> Where:
 
 
 def worst(calls: Sequence[Where]) -> tuple[Where, ...]:
+    """The calls that a finding names."""
     return tuple(sorted(calls, key=lambda w: -w.ns)[:NAMED])
 
 
 def ms(ns: float) -> str:
+    """A time as the evidence says it."""
     return f"{ns / 1e6:.1f} ms"
 
 
 def like_of(run: Run, match: Match) -> Like:
+    """What a call shares with those that should take as long."""
     return (
         match.op,
         match.bytes,
@@ -100,4 +105,5 @@ def modelled_ns(link: TableLink | None, like: Like) -> int:
 
 
 def listed(ranks: Sequence[int]) -> str:
+    """Ranks as the evidence says them."""
     return ", ".join(str(r) for r in ranks)

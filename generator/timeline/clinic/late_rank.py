@@ -24,6 +24,7 @@ _Works = Mapping[int, Mapping[_Key, int]]
 
 
 def late_ranks(step: Replayable) -> list[Finding]:
+    """The ranks that are late in every timed step, where that costs something."""
     works = {s: _work(step, s) for s in {step.step, *step.run.manifest.timed_steps}}
     excess = {
         rank: [_excess(works[s], rank) for s in step.run.manifest.timed_steps] for rank in works[step.step]

@@ -13,9 +13,15 @@ from pathlib import Path
 from generator.errors import UserError
 from generator.texts import read_text
 
-CSS = ("tokens", "base", "figure", "home", "exercise", "run", "code", "print")
+CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "code", "print")
 #: A file may use only what those before it define.
-JS = ("store", "numbers", "key", "grade", "progress", "pips", "questions", "page")
+JS = (
+    "store", "numbers", "key", "grade", "progress", "pips", "questions",
+    *(f"timeline/{name}" for name in (
+        "registry", "scale", "levels", "layout", "link", "draw", "commands", "hands", "view",
+    )),
+    "page",
+)  # fmt: skip
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18">\
 <path fill="#2462ae" d="M0 2h8v4H0zM3 7h6v4H3zM6 12h4v4H6z"/>\
 <path fill="#0d5a41" d="M9 2h9v4H9zM10 7h5v4h-5zM11 12h7v4h-7z"/></svg>

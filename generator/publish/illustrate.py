@@ -46,12 +46,13 @@ def run_figures(
 
     def make() -> list[list[str]]:
         found = _draw_run(library.steps(manifest.id), manifest, timelines)
-        return [[f.title, f.note, f.label, str(f.svg), str(f.numbers)] for f in found]
+        return [[f.title, f.note, f.label, str(f.svg), str(f.numbers), f.mode_id] for f in found]
 
     # Drawing takes most of a build in which no run has changed.
     rows = library.drawn(manifest.id, make)
     return tuple(
-        RunFigure(title, note, label, Markup(svg), Markup(table)) for title, note, label, svg, table in rows
+        RunFigure(title, note, label, Markup(svg), Markup(table), mode)
+        for title, note, label, svg, table, mode in rows
     )
 
 
@@ -72,7 +73,7 @@ def _draw_run(
         drawn = timeline_figure(timelines[mode], ident=mode, notes=notes_of(manifest))
         label = "recorded" if mode == "recorded" else "reconstructed"
         svg, table = drawing(drawn), numbers(drawn.table)
-        figures.append(RunFigure(f"Step {shown}, {title}", note, label, svg, table))
+        figures.append(RunFigure(f"Step {shown}, {title}", note, label, svg, table, mode))
     return tuple(figures)
 
 

@@ -54,9 +54,12 @@ class Library:
     def folder(self, run_id: str) -> Path:
         return self._folder / run_id
 
-    def timeline(self, run_id: str, mode: str) -> Timeline:
-        """The representative step of a run: recorded, or isolated over a ring on the calibrated link."""
-        return self._timeline(run_id, mode, None)
+    def timeline(self, run_id: str, mode: str, step: int | None = None) -> Timeline:
+        """A step of a run, recorded, or isolated over a ring on the calibrated link.
+
+        `step` is the representative one unless given.
+        """
+        return self._timeline(run_id, mode, step)
 
     def steps(self, run_id: str) -> tuple[Timeline, ...]:
         """Every step of a run as it was recorded."""

@@ -47,6 +47,12 @@ class FigureRow:
     #: The figure's table for screen readers.
     numbers: Markup
     caption: Markup
+    #: "recorded" or "isolated": the mode that the interactive figure opens in.
+    mode_id: str = ""
+    #: The script with the run's data; empty where there is none, and the picture stays a picture.
+    data_url: str = ""
+    #: What is outlined, as JSON.
+    focus: str = ""
     kind: str = "figure"
 
 
@@ -216,6 +222,10 @@ class RunFigure:
     label: str
     svg: Markup
     numbers: Markup
+    #: As of a FigureRow; a strip of steps has no mode.
+    mode_id: str = ""
+    data_url: str = ""
+    focus: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,7 @@ class _Writer:
             svg=svg,
             numbers=numbers,
             caption=self.inline(figure.caption, figure.line),
+            mode_id=figure.mode,
         )  # fmt: skip
 
     def _question(self, question: ResolvedQuestion, number: int) -> QuestionRow:

@@ -197,9 +197,9 @@ def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tup
 
 
 def _metrics(timelines: Mapping[str, Timeline]) -> tuple[MetricLine, ...]:
-    """Every metric over all ranks and by rank, in each mode; a count that has no mode stands once."""
+    """Metrics over all ranks and by rank, in each mode; a count that has no mode stands once."""
     lines = []
-    for metric in METRICS.values():
+    for metric in (m for m in METRICS.values() if m.of_a_run):
         again = False
         labels = set()
         for mode, timeline in timelines.items():

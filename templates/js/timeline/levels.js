@@ -1,0 +1,213 @@
+// @ts-check
+"use strict";
+var Shardbook = Shardbook || {};
+
+/**
+ * A lane seen from any distance: for each pixel column the exact share of its time that is busy, from
+ * cumulative busy time; which span it shows; and, where many spans fall into one column, the class that takes
+ * most of its time, from levels of time buckets. Levels made of neighbouring pairs would paint over gaps;
+ * buckets of time cannot. It knows classes (small numbers), not colours.
+ *
+ * @typedef {{ n: number, start: Float64Array, end: Float64Array, cls: Uint8Array, span: Int32Array | null,
+ *   busy: Float64Array, index: Int32Array, per: number, top: Uint8Array[], bucket: number,
+ *   same: (a: number, b: number) => boolean }} Lane start and end without the spans that are ground; `span`
+ *   gives each one's index in the model's Spans, null where none is left out; busy: ns before each
+ * @typedef {{ share: Float64Array, owner: Int32Array, cls: Uint8Array, alpha: Uint8Array }} Strip one entry a
+ *   column; owner: index in the lane, −1 ground, −2 several spans; alpha 0 is ground
+ */
+Shardbook.levels = (function () {
+  const GROUND = 255;
+  /** Float noise, not time: ns, and a share of a column. */
+  const NOISE_NS = 0.01, NOISE = 1e-6;
+  /** What little is there stays visible: the weakest mark, of 255. */
+  const FAINTEST = 76;
+  /** How many events the columns of all strips have looked at: what a test bounds. */
+  const counter = { touched: 0 };
+
+  /**
+   * @param {Spans} spans @param {(i: number) => number} classOf 255: ground @param {number} until ns
+   * @param {(a: number, b: number) => boolean} same whether two spans are one block @returns {Lane}
+   */
+  function build(spans, classOf, until, same) {
+    let n = 0;
+    const all = new Uint8Array(spans.n);
+    for (let i = 0; i < spans.n; i++) if ((all[i] = classOf(i)) !== GROUND) n++;
+    let { start, end } = spans, cls = all, span = null;
+    if (n < spans.n) {
+      start = new Float64Array(n);
+      end = new Float64Array(n);
+      cls = new Uint8Array(n);
+      span = new Int32Array(n);
+      for (let i = 0, k = 0; i < spans.n; i++) {
+        if (all[i] === GROUND) continue;
+        start[k] = spans.start[i];
+        end[k] = spans.end[i];
+        cls[k] = all[i];
+        span[k++] = i;
+      }
+    }
+    const busy = new Float64Array(n + 1);
+    for (let i = 0; i < n; i++) busy[i + 1] = busy[i] + end[i] - start[i];
+    const buckets = Math.max(1, n), per = buckets / Math.max(1, until);
+    // index[b]: the last event that starts in a bucket before b.
+    const index = new Int32Array(buckets + 1);
+    for (let i = 0; i < n; i++) index[bucketOf(start[i], per, buckets) + 1]++;
+    for (let b = 0, seen = -1; b <= buckets; b++) index[b] = seen += index[b];
+    const bucket = Math.max(1, until) / Math.max(1, n >> 2);
+    const top = levels(start, end, cls, n, Math.max(1, n >> 2), bucket);
+    const named = span;
+    return { n, start, end, cls, span, busy, index, per, top, bucket,
+      same: named ? (a, b) => same(named[a], named[b]) : same };
+  }
+
+  /** @param {number} t @param {number} per @param {number} buckets */
+  const bucketOf = (t, per, buckets) => Math.min(buckets - 1, Math.max(0, Math.floor(t * per)));
+
+  /**
+   * The class with most time in every bucket, then in every two, four, … of them.
+   * @param {Float64Array} start @param {Float64Array} end @param {Uint8Array} cls @param {number} n
+   * @param {number} buckets @param {number} width ns @returns {Uint8Array[]}
+   */
+  function levels(start, end, cls, n, buckets, width) {
+    const slot = new Uint8Array(256), classes = [];
+    for (let i = 0; i < n; i++) if (!slot[cls[i]]) slot[cls[i]] = classes.push(cls[i]);
+    const k = Math.max(1, classes.length);
+    let sums = new Float64Array(buckets * k);
+    for (let i = 0; i < n; i++) {
+      const s = slot[cls[i]] - 1;
+      for (let b = Math.min(buckets - 1, Math.floor(start[i] / width)); b < buckets; b++) {
+        const inside = Math.min(end[i], (b + 1) * width) - Math.max(start[i], b * width);
+        if (inside > 0) sums[b * k + s] += inside;
+        if (end[i] <= (b + 1) * width) break;
+      }
+    }
+    const found = [];
+    for (;;) {
+      const most = new Uint8Array(buckets);
+      for (let b = 0; b < buckets; b++) {
+        let best = 0;
+        for (let s = 1; s < k; s++) if (sums[b * k + s] > sums[b * k + best]) best = s;
+        most[b] = sums[b * k + best] > 0 ? classes[best] : GROUND;
+      }
+      found.push(most);
+      if (buckets === 1) return found;
+      const half = (buckets + 1) >> 1, next = new Float64Array(half * k);
+      for (let j = 0; j < buckets * k; j++) next[(Math.floor(j / k) >> 1) * k + (j % k)] += sums[j];
+      sums = next;
+      buckets = half;
+    }
+  }
+
+  /** The last event that starts before `t`, −1 when there is none @param {Lane} lane @param {number} t */
+  function find(lane, t) {
+    if (!lane.n) return -1;
+    const b = bucketOf(t, lane.per, lane.index.length - 1);
+    let low = lane.index[b], high = lane.index[b + 1], touched = 0;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      touched++;
+      if (lane.start[middle] < t) low = middle;
+      else high = middle - 1;
+    }
+    counter.touched += touched;
+    return low;
+  }
+
+  /** Busy ns before `t`; `i` is the last event that starts earlier @param {Lane} lane @param {number} t @param {number} i */
+  const before = (lane, t, i) => (i < 0 ? 0 : lane.busy[i] + Math.min(t, lane.end[i]) - lane.start[i]);
+
+  /** Busy ns of a window @param {Lane} lane @param {number} from @param {number} to */
+  const busyIn = (lane, from, to) => before(lane, to, find(lane, to)) - before(lane, from, find(lane, from));
+
+  /** @param {number} width @returns {Strip} */
+  const strip = (width) => ({
+    share: new Float64Array(width), owner: new Int32Array(width), cls: new Uint8Array(width), alpha: new Uint8Array(width),
+  });
+
+  /**
+   * Fill a strip with what a lane shows over [from, to). Edges of events of 2 columns or more are rounded to
+   * the column; narrower ones show as strong as their columns are busy; one that stands alone is painted
+   * in full. Blocks that touch are parted by `part` columns of ground.
+   * @param {Lane} lane @param {number} from @param {number} to @param {number} width columns @param {Strip} into
+   * @param {number} part @param {(i: number) => boolean} [thin] parts no block, where it is 3 columns or less
+   */
+  function fill(lane, from, to, width, into, part, thin) {
+    const { start, end, cls, n } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
+    let i = find(lane, from), done = before(lane, from, i), first = 0, touched = 0;
+    for (let x = 0; x < width; x++) {
+      const t0 = from + x * dt, t1 = x + 1 === width ? to : from + (x + 1) * dt, middle = (t0 + t1) / 2;
+      const j = i + 1 < n && start[i + 1] < t1 ? find(lane, t1) : i;
+      const now = before(lane, t1, j), part01 = Math.min(1, (now - done) / dt);
+      touched += 2;
+      share[x] = now - done > NOISE_NS ? part01 : 0;
+      owner[x] = -1;
+      alpha[x] = 0;
+      if (share[x] || j > i) {
+        if (j - i < 2) {
+          const mine = j > i && start[j] <= middle ? j : i;
+          const tail = i >= 0 && end[i] > t0 ? i : -1, head = j > i ? j : -1;
+          const wide = (tail < 0 || end[tail] - start[tail] >= 2 * dt) && (head < 0 || end[head] - start[head] >= 2 * dt);
+          if (wide) {
+            if (mine >= 0 && end[mine] > middle) {
+              owner[x] = mine;
+              alpha[x] = 255;
+            }
+          } else {
+            const more = tail < 0 || (head >= 0 && Math.min(t1, end[head]) - start[head] > end[tail] - t0);
+            owner[x] = more ? head : tail;
+            alpha[x] = strength(part01);
+          }
+          if (owner[x] >= 0) shown[x] = cls[owner[x]];
+        } else {
+          owner[x] = -2;
+          shown[x] = mixture(lane, i, j, t0, t1, dt);
+          alpha[x] = strength(part01);
+          touched += Math.min(4, j - i);
+        }
+      }
+      if (x && alpha[x - 1] && !alpha[x]) alone(alpha, share, first, x);
+      if (alpha[x] && (!x || !alpha[x - 1])) first = x;
+      if (x && owner[x] >= 0 && owner[x - 1] >= 0 && owner[x] !== owner[x - 1] && !lane.same(owner[x - 1], owner[x])) {
+        const a = owner[x - 1], b = owner[x], few = 3.5 * dt;
+        const sliver = thin && ((thin(a) && end[a] - start[a] < few) || (thin(b) && end[b] - start[b] < few));
+        if (!sliver && end[a] - start[a] >= (part + 2) * dt) for (let p = 1; p <= part && p <= x; p++) alpha[x - p] = 0;
+      }
+      i = j;
+      done = now;
+    }
+    if (width && alpha[width - 1]) alone(alpha, share, first, width);
+    counter.touched += touched;
+  }
+
+  /** @param {number} busy */
+  const strength = (busy) => (busy > 1 - NOISE ? 255 : FAINTEST + Math.round((255 - FAINTEST) * busy));
+
+  /** A lone mark of a column or two is painted in full where it is most. @param {Uint8Array} alpha @param {Float64Array} share @param {number} first @param {number} end */
+  function alone(alpha, share, first, end) {
+    if (end - first > 2) return;
+    alpha[end - first === 2 && share[first + 1] > share[first] ? first + 1 : first] = 255;
+  }
+
+  /**
+   * The class that takes most of a column into which several events fall: of few, counted; of many, from the
+   * level whose buckets are no wider than the column.
+   * @param {Lane} lane @param {number} i @param {number} j @param {number} t0 @param {number} t1 @param {number} dt
+   */
+  function mixture(lane, i, j, t0, t1, dt) {
+    const { start, end, cls } = lane;
+    if (j - i <= 4) {
+      let best = Math.max(0, i), most = -1;
+      for (let e = Math.max(0, i); e <= j; e++) {
+        const inside = Math.min(t1, end[e]) - Math.max(t0, start[e]);
+        if (inside > most) [most, best] = [inside, e];
+      }
+      return cls[best];
+    }
+    const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket))));
+    const at = Math.floor((t0 + t1) / 2 / (lane.bucket * 2 ** level));
+    const found = lane.top[level][Math.min(at, lane.top[level].length - 1)];
+    return found === GROUND ? cls[j] : found;
+  }
+
+  return { GROUND, counter, build, find, busyIn, strip, fill };
+})();

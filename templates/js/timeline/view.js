@@ -1,0 +1,411 @@
+// @ts-check
+"use strict";
+var Shardbook = Shardbook || {};
+
+/**
+ * The element `<trace-timeline>`: holds one state, draws it, tells its listeners. It takes the place of the SVG
+ * inside it once the run's data are decoded, never before. What readers do comes from commands.js and hands.js,
+ * what is drawn is draw.js's; everything else plugs into registry.js.
+ *
+ * Attributes: run, mode, src (the script with the run's data), focus. Events: trace-change, whose detail is the
+ * list of fields of the state that changed.
+ */
+Shardbook.view = (function () {
+  const { levels, link, layout, draw, commands, hands } = Shardbook;
+  /** How long a zoom takes where motion is welcome, ms. */
+  const GLIDE = 140;
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const MODES = [["recorded", "recorded", "As it was measured, ranks sharing cores"], ["isolated", "one device each", "Each rank on a device of its own"]];
+
+  class TraceTimeline extends HTMLElement {
+    constructor() {
+      super();
+      /** @type {ViewState} */
+      this.state = link.start();
+      /** @type {ViewState} what the page opens with */
+      this.origin = this.state;
+      /** @type {Model} */
+      this.model = /** @type {any} */ (null);
+      /** @type {Colours} */
+      this.colours = /** @type {any} */ (null);
+      /** @type {Promise<void> | null} */
+      this.loading = null;
+      /** @type {IntersectionObserver | null} */
+      this.near = null;
+      /** @type {((state: ViewState) => Model) | null} */
+      this.source = null;
+      /** How long half of the spans are @type {{ model: Model | null, layer: number, operation: number }} */
+      this.middles = { model: null, layer: 0, operation: 0 };
+      this.gliding = 0;
+      /** @type {RunData | null} */
+      this.data = null;
+      /** @type {Map<string, Command>} */
+      this.commands = new Map();
+      /** @type {Map<string, { label: string, run(event?: Event): void }>} */
+      this.keys = new Map();
+      /** @type {Drag[]} */
+      this.drags = [];
+      /** @type {{ a: number, b: number } | null} what is dragged over on the axis, px */
+      this.ruler = null;
+      /** @type {Record<string, Lane>[]} */
+      this.lanes = [];
+      /** Models by mode. @type {Map<string, Model>} */
+      this.models = new Map();
+      this.started = false;
+      this.frame = 0;
+      this.writing = 0;
+      /** The stretch of time on the canvas, on its way to the state's. */
+      this.shown = { from: 0, to: 1 };
+      const make = (/** @type {string} */ name, tag = "div") => Object.assign(document.createElement(tag), { className: name });
+      this.toolbar = make("tl-bar");
+      this.modes = make("tl-modes");
+      this.stage = make("tl-stage");
+      this.canvas = /** @type {HTMLCanvasElement} */ (make("", "canvas"));
+      this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+      this.tip = make("tl-tip");
+      this.panels = make("tl-panels");
+      this.live = make("vh");
+    }
+
+    connectedCallback() {
+      if (this.near || !this.getAttribute("src")) return;
+      this.near = new IntersectionObserver((found) => found.some((f) => f.isIntersecting) && void this.load(), { rootMargin: "400px" });
+      this.near.observe(this);
+      addEventListener("hashchange", () => this.follow());
+      this.follow();
+    }
+
+    /** The id of the figure in links @returns {string} */
+    get name() {
+      return this.closest("[id]")?.id ?? "";
+    }
+
+    /** If the address asks for a view of this figure, show it. */
+    follow() {
+      const asked = link.parse(location.hash.slice(1));
+      if (!asked || asked.id !== this.name) return;
+      this.scrollIntoView();
+      this.load().then(() => {
+        if (!this.started) return;
+        const { state, problems } = asked, end = this.model.stepNs;
+        if (state.to !== undefined && state.to > end * 1.001) {
+          problems.push("to");
+          delete state.from;
+          delete state.to;
+        }
+        this.update({ ...this.origin, ...state }, false);
+        if (this.state.selected && !this.span(this.state.selected)) {
+          problems.push("sel");
+          this.update({ selected: null }, false);
+        }
+        if (problems.length) this.notice(`Of this link, “${problems.join("”, “")}” could not be followed.`);
+      });
+    }
+
+    /** Fetch the data and take the place of the picture, once @returns {Promise<void>} */
+    load() {
+      this.loading ??= this.fetched().then((data) => this.begin(data), (error) => this.notice(String(error.message)));
+      return this.loading;
+    }
+
+    /** @returns {Promise<RunData>} */
+    fetched() {
+      this.near?.disconnect();
+      const run = this.getAttribute("run") ?? "", { columns } = Shardbook;
+      if (columns.has(run)) return columns.of(run);
+      return new Promise((done, failed) => {
+        const script = document.createElement("script");
+        script.src = this.getAttribute("src") ?? "";
+        script.addEventListener("load", () => done(columns.of(run)));
+        script.addEventListener("error", () => failed(new Error("The data of this timeline could not be loaded; the picture stays.")));
+        document.head.append(script);
+      });
+    }
+
+    /** One line that the reader must see @param {string} text */
+    notice(text) {
+      const line = this.querySelector(".notice") ?? document.createElement("p");
+      line.className = "notice";
+      line.setAttribute("role", "status");
+      line.textContent = text;
+      this.prepend(line);
+    }
+
+    /** @param {RunData} data */
+    begin(data) {
+      this.data = data;
+      this.open((/** @type {ViewState} */ s) => Shardbook.lanes.model(data, s.whatIf ? Shardbook.whatif.parse(s.whatIf) : s.mode === "recorded" ? "recorded" : "isolated"));
+    }
+
+    /** Start with a source of models @param {(state: ViewState) => Model} source */
+    open(source) {
+      this.source = source;
+      this.state = { ...this.state, mode: this.getAttribute("mode") ?? "isolated" };
+      this.build();
+      this.remodel();
+      this.state.to = this.opening();
+      this.shown = { from: 0, to: this.state.to };
+      this.started = true;
+      commands.core(this);
+      for (const [mode, words, label] of MODES) {
+        this.commands.set("mode-" + mode, { label, words, run: () => this.update({ mode, whatIf: "" }), pressed: () => this.state.mode === mode && !this.state.whatIf });
+      }
+      hands.attach(this);
+      for (const part of Shardbook.timeline.parts) part.attach(this);
+      this.origin = { ...this.state };
+      commands.toolbar(this);
+      this.classList.add("live");
+      this.closest("figure")?.classList.add("live");
+      this.resize();
+      new ResizeObserver(() => this.resize()).observe(this.stage);
+      const repaint = () => {
+        this.colours = draw.colours(this);
+        this.redraw();
+      };
+      new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+      this.dispatchEvent(new CustomEvent("trace-ready"));
+    }
+
+    /** The elements beside and around the canvas. */
+    build() {
+      const bar = this.closest("figure")?.querySelector(".figbar") ?? null;
+      this.toolbar.setAttribute("role", "toolbar");
+      this.toolbar.setAttribute("aria-label", "Timeline");
+      this.modes.setAttribute("role", "group");
+      this.modes.setAttribute("aria-label", "Mode");
+      this.stage.tabIndex = 0;
+      this.stage.setAttribute("role", "application");
+      this.stage.setAttribute("aria-roledescription", "timeline");
+      this.tip.hidden = true;
+      this.stage.append(this.canvas, this.tip);
+      this.live.setAttribute("aria-live", "polite");
+      const words = bar?.querySelector("[data-mode]");
+      if (words) words.replaceWith(this.modes);
+      else this.append(this.modes);
+      if (bar) bar.append(this.toolbar);
+      else this.append(this.toolbar);
+      this.append(this.stage, this.panels, this.live);
+      this.colours = draw.colours(this);
+      const figure = this.closest("figure") ?? this;
+      figure.addEventListener("keydown", (event) => {
+        const key = /** @type {KeyboardEvent} */ (event), target = /** @type {Element} */ (event.target);
+        if (key.defaultPrevented || target.closest("input, select, textarea, dialog, summary, [role=slider]") || (target.closest("button, a") && ["Enter", " "].includes(key.key))) return;
+        const command = commands.of(this, key);
+        if (!command) return;
+        key.preventDefault();
+        command.run(key);
+      });
+    }
+
+    /** Take the model that the state asks for; the selection goes with its row in the rank file. */
+    remodel() {
+      const { mode, whatIf, selected, filters } = this.state, key = whatIf ? "" : mode;
+      const was = this.model, at = was && this.place(selected);
+      let model = key ? this.models.get(key) : undefined;
+      if (!model) {
+        model = /** @type {(s: ViewState) => Model} */ (this.source)(this.state);
+        if (key) this.models.set(key, model);
+      }
+      this.model = model;
+      const { filter } = Shardbook.timeline, now = model;
+      this.lanes = draw.prepare(now, filter && Object.keys(filters).length ? (r, lane, i) => filter(now, r, lane, i, filters) : undefined);
+      if (was && was !== now) {
+        if (at && selected && "lane" in selected) {
+          const lane = /** @type {LaneName} */ (at.lane), row = was.ranks[at.rank][lane].row[at.index], kind = was.ranks[at.rank][lane].kind[at.index];
+          const { row: rows, kind: kinds } = now.ranks[at.rank][lane], index = rows.findIndex((r, i) => r === row && kinds[i] === kind);
+          this.state.selected = index < 0 ? null : { ...at, index };
+        } else if (selected && "gap" in selected) this.state.selected = null;
+        const whole = this.state.from === 0 && this.state.to >= was.stepNs - 1;
+        const [from, to] = Shardbook.scale.within(this.state.from, whole ? now.stepNs : this.state.to, now.stepNs);
+        this.state.from = this.shown.from = from;
+        this.state.to = this.shown.to = to;
+      }
+      this.stage.setAttribute("aria-label", `${now.run}, step ${now.step}, ${now.ranks.length === 1 ? "1 rank" : now.ranks.length + " ranks"}, ${Shardbook.scale.time(now.stepNs)}, ${now.label}. Press ? for the keys.`);
+      const tag = this.closest("figure")?.querySelector(".figbar .tag");
+      if (tag) {
+        tag.className = `tag ${now.label === "recorded" ? "rc" : now.label.slice(0, 2)}`;
+        tag.textContent = now.label;
+        tag.setAttribute("href", String(tag.getAttribute("href")).replace(/#.*/, "#" + now.label));
+      }
+    }
+
+    /** Up to when the step is shown at first: where blocks would be slivers, a round first part @returns {number} */
+    opening() {
+      const { model } = this, width = this.stage.clientWidth || 1000;
+      if (width >= 640) return model.stepNs;
+      const wide = model.stepNs / 1038, seen = [];
+      for (const { phase } of model.ranks) for (let i = 0; i < phase.n; i++) if (phase.kind[i] < 5 && phase.end[i] - phase.start[i] > wide) seen.push(phase.end[i] - phase.start[i]);
+      const middle = seen.sort((a, b) => a - b)[seen.length >> 1] ?? model.stepNs, wanted = (middle / 5) * width;
+      if (wanted >= 0.8 * model.stepNs) return model.stepNs;
+      const unit = Shardbook.scale.niceStep(wanted / 10);
+      return Math.max(unit, Math.floor(wanted / unit) * unit);
+    }
+
+    /**
+     * Change the state: draws, tells listeners, writes the address.
+     * @param {Partial<ViewState>} partial @param {boolean} [write] false: not a reader's doing
+     */
+    update(partial, write = true) {
+      const keys = /** @type {(keyof ViewState)[]} */ (Object.keys(partial)).filter((k) => partial[k] !== this.state[k]);
+      if (!keys.length) return;
+      this.state = { ...this.state, ...partial };
+      if (keys.some((k) => ["mode", "whatIf", "filters"].includes(k))) this.remodel();
+      if (!this.gliding) this.shown = { from: this.state.from, to: this.state.to };
+      this.redraw();
+      commands.refresh(this);
+      this.dispatchEvent(new CustomEvent("trace-change", { detail: keys }));
+      if (write && keys.some((k) => k !== "hovered")) {
+        clearTimeout(this.writing);
+        this.writing = setTimeout(() => this.write(), 300);
+      }
+    }
+
+    write() {
+      const text = "#" + link.print(this.name, this.state, this.origin);
+      try {
+        history.replaceState(null, "", text);
+      } catch {
+        // Some browsers let no page from the disk change its address; the button that copies a link still does.
+      }
+    }
+
+    /** Show a stretch of time @param {number} from @param {number} to @param {boolean} [glide] */
+    look(from, to, glide = true) {
+      const start = { ...this.shown }, begin = performance.now();
+      cancelAnimationFrame(this.gliding);
+      this.gliding = 0;
+      if (!glide || still.matches) return this.update({ from, to });
+      const step = () => {
+        const part = Math.min(1, (performance.now() - begin) / GLIDE), eased = 1 - (1 - part) ** 3;
+        this.shown = { from: start.from + (from - start.from) * eased, to: start.to + (to - start.to) * eased };
+        this.gliding = part < 1 ? requestAnimationFrame(step) : 0;
+        this.draw();
+      };
+      this.gliding = requestAnimationFrame(step);
+      this.update({ from, to });
+    }
+
+    /** Select, and bring what is selected into view @param {Chosen | null} selected @param {boolean} [reveal] */
+    choose(selected, reveal = true) {
+      this.update({ selected });
+      const box = reveal && this.span(selected), { from, to } = this.state;
+      if (!box || (box.to > from && box.from < to)) return;
+      const middle = (box.from + box.to) / 2, length = Math.max(to - from, (box.to - box.from) * 1.2);
+      this.look(...Shardbook.scale.within(middle - length / 2, middle + length / 2, this.model.stepNs));
+    }
+
+    /** The lane, rank and index of a selection: of a call those of its first member @param {Chosen | null} s @returns {{ rank: number, lane: string, index: number } | null} */
+    place(s) {
+      if (!s) return null;
+      if ("lane" in s) return s;
+      if ("gap" in s) return { rank: s.gap.rank, lane: "phase", index: commands.nearest(this.lanes[s.gap.rank].phase, s.gap.from) };
+      const first = this.model.calls[s.call]?.members[0], rank = this.model.ranks.findIndex((r) => r.rank === first?.rank);
+      return rank < 0 ? null : { rank, lane: "comm", index: this.model.ranks[rank].comm.call.indexOf(s.call) };
+    }
+
+    /** When a selection begins and ends @param {Chosen | null} s @returns {{ from: number, to: number } | null} */
+    span(s) {
+      if (!s) return null;
+      if ("gap" in s) return this.model.ranks[s.gap.rank] ? s.gap : null;
+      if ("call" in s) {
+        const members = this.model.calls[s.call]?.members;
+        return members?.length ? { from: Math.min(...members.map((m) => m.arrive)), to: Math.max(...members.map((m) => m.end)) } : null;
+      }
+      const spans = this.model.ranks[s.rank]?.[/** @type {LaneName} */ (s.lane)];
+      return spans && s.index < spans.n ? { from: spans.start[s.index], to: spans.end[s.index] } : null;
+    }
+
+    /** Which of a lane's drawn spans one of the model's is, or comes before @param {number} rank @param {string} lane @param {number} index */
+    drawn(rank, lane, index) {
+      const { span } = this.lanes[rank][lane];
+      if (!span) return index;
+      let low = -1, high = span.length - 1;
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (span[middle] <= index) low = middle;
+        else high = middle - 1;
+      }
+      return low;
+    }
+
+    /** What lies at a point of the canvas, px: an event, within 3 px, or the gap of a rank's phases @param {number} x @param {number} y @returns {Chosen | null} */
+    at(x, y) {
+      const g = this.geometry(), found = layout.hit(g.layout, y);
+      if (!found || x < g.left - 3 || x > g.right + 3) return null;
+      const lane = this.lanes[found.rank][found.lane];
+      if (!lane) return null;
+      const t = g.ns(x), reach = (3 / g.plot) * (g.to - g.from), i = levels.find(lane, t);
+      let best = -1, least = reach;
+      for (const k of [i, i + 1]) {
+        if (k < 0 || k >= lane.n) continue;
+        const far = Math.max(lane.start[k] - t, t - lane.end[k], 0);
+        if (far < least || (far === 0 && best < 0)) [best, least] = [k, far];
+      }
+      if (best >= 0) return { rank: found.rank, lane: found.lane, index: lane.span ? lane.span[best] : best };
+      if (found.lane !== "phase") return null;
+      const { from, to } = draw.gapAt(this.model, lane, found.rank, t);
+      return { gap: { rank: found.rank, from, to } };
+    }
+
+    /** @param {number} x @param {number} y */
+    hover(x, y) {
+      const hovered = y < 0 ? null : this.at(x, y), was = this.state.hovered;
+      if (JSON.stringify(hovered) !== JSON.stringify(was)) this.update({ hovered }, false);
+    }
+
+    /** @returns {Geometry} */
+    geometry() {
+      const { model, state, lanes } = this, { from, to } = this.shown, width = this.stage.clientWidth;
+      const tracks = state.tracks.filter((name) => Shardbook.timeline.tracks[name]).map((name) => ({ name, height: Shardbook.timeline.tracks[name].height }));
+      const plain = width < 640, plot = Math.max(1, plain ? width : width - 162), px = (to - from) / plot;
+      const found = layout.layout(model, { width, bracket: false, collapsed: state.collapsed, groupBy: state.groupBy, tracks, unfold: this.unfold(px) });
+      const { left } = found;
+      return { layout: found, from, to, left, right: left + plot, plot, width, height: found.height, dpr: devicePixelRatio || 1, colours: this.colours, model, lanes,
+        x: (ns) => left + ((ns - from) / (to - from)) * plot, ns: (x) => from + ((x - left) / plot) * (to - from),
+        box: (rank, lane) => found.ranks.find((r) => r.index === rank)?.lanes.find((l) => l.name === lane) ?? null,
+        bold: (rank, lane, i) => state.follow !== null && model.ranks[rank][/** @type {LaneName} */ (lane)].microbatch[i] === state.follow };
+    }
+
+    /** How far layers and operators are unfolded: as wide as half of them are @param {number} px ns a pixel */
+    unfold(px) {
+      if (this.middles.model !== this.model) {
+        const middle = (/** @type {LaneName} */ lane) => {
+          const all = this.model.ranks.flatMap((r) => Array.from({ length: Math.min(500, r[lane].n) }, (_, k) => {
+            const i = Math.floor((k * r[lane].n) / Math.min(500, r[lane].n));
+            return r[lane].end[i] - r[lane].start[i];
+          }));
+          return all.sort((a, b) => a - b)[all.length >> 1] ?? 0;
+        };
+        this.middles = { model: this.model, layer: middle("layer"), operation: middle("operation") };
+      }
+      const by = (/** @type {number} */ ns, /** @type {number} */ least, /** @type {number} */ most) => Math.min(1, Math.max(0, (ns / px - least) / (most - least)));
+      return { layer: by(this.middles.layer, 22, 44), operation: by(this.middles.operation, 3, 8) };
+    }
+
+    resize() {
+      this.redraw();
+    }
+
+    redraw() {
+      this.frame ||= requestAnimationFrame(() => this.draw());
+    }
+
+    /** Draw now. */
+    draw() {
+      cancelAnimationFrame(this.frame);
+      this.frame = 0;
+      if (!this.stage.clientWidth) return;
+      const g = this.geometry(), { canvas } = this, w = Math.round(g.width * g.dpr), h = Math.round(g.height * g.dpr);
+      if (canvas.width !== w || canvas.height !== h) {
+        canvas.width = w;
+        canvas.height = h;
+        canvas.style.height = `${g.height}px`;
+      }
+      draw.frame(this.context, this.state, g);
+    }
+  }
+
+  customElements.define("trace-timeline", TraceTimeline);
+  return { TraceTimeline };
+})();

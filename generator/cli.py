@@ -221,9 +221,8 @@ def serve(started: Started, host: str, port: int) -> None:
 @main.command()
 @click.argument("name", required=False)
 def metrics(name: str | None) -> None:
-    """List the words of expressions, or explain a metric."""
+    """List the words of expressions, or explain one of them."""
     from generator.lessons.vocabulary import default_vocabulary
-    from generator.timeline.metrics import METRICS
 
     vocabulary = default_vocabulary()
     if name is None:
@@ -234,10 +233,13 @@ def metrics(name: str | None) -> None:
         ):
             click.echo(f"{heading}:")
             _table([(f"  {word}", measure.unit, measure.summary) for word, measure in words.items()])
-    elif name in METRICS:
-        click.echo(METRICS[name].doc.strip())
+    elif found := {**vocabulary.metrics, **vocabulary.facts, **vocabulary.formulas}.get(name):
+        click.echo(getattr(found, "doc", found.summary).strip())
+        if source := getattr(found, "source", ""):
+            click.echo(f"\nSource: {source}.")
     else:
-        raise UserError(f"there is no metric '{name}'", remedy=did_you_mean(name, METRICS))
+        known = (*vocabulary.metrics, *vocabulary.facts, *vocabulary.formulas)
+        raise UserError(f"there is no word '{name}'", remedy=did_you_mean(name, known))
 
 
 @main.command("eval")

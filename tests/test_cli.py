@@ -217,12 +217,18 @@ def test_the_picture_in_the_readme_is_the_one_of_the_run(
     assert (tmp_path / "ddp.svg").read_bytes() == shown, "make picture draws it anew"
 
 
-def test_metrics_lists_every_metric_and_explains_one(shardbook: Shardbook) -> None:
+def test_metrics_lists_every_word_and_explains_one(shardbook: Shardbook) -> None:
+    from generator.lessons.vocabulary import FACTS
+    from generator.timeline.formulas import FORMULAS
     from generator.timeline.metrics import METRICS
 
     listed = {line.split()[0] for line in shardbook("metrics").stdout.splitlines()}
-    assert set(METRICS) <= listed
+    assert {*METRICS, *FORMULAS, *FACTS} <= listed
     assert shardbook("metrics", "overlap").stdout.strip() == METRICS["overlap"].doc.strip()
+    explained = shardbook("metrics", "half_bandwidth_size").stdout
+    assert explained.startswith(FORMULAS["half_bandwidth_size"].doc)
+    assert explained.strip().endswith(f"Source: {FORMULAS['half_bandwidth_size'].source}.")
+    assert shardbook("metrics", "mesh_size").stdout.strip() == FACTS["mesh_size"].summary
     assert_one_line_error(shardbook("metrics", "overlaps"), "'overlaps'", "'overlap'")
 
 
@@ -232,6 +238,16 @@ def test_eval_answers_with_unit_and_label(shardbook: Shardbook) -> None:
     assert time.endswith("ms (reconstructed)\n")
     recorded = shardbook("eval", "step_time(mode='recorded') > 0 * ms", "--run", "ddp").stdout
     assert recorded == "true (recorded)\n"
+
+
+def test_eval_knows_the_words_of_other_steps_operations_and_nodes(shardbook: Shardbook) -> None:
+    assert shardbook("eval", "count(op='all_reduce', step=0)", "--run", "ddp").stdout == "1 (recorded)\n"
+    operations = shardbook("eval", "flops(phase='forward', layer=3)", "--run", "single").stdout
+    assert operations == "1.745\u2009GFLOP (recorded)\n"
+    rate = shardbook("eval", "flops() / step_time()", "--run", "single", "--unit", "GFLOP/s").stdout
+    assert rate.endswith("\u2009GFLOP/s (reconstructed)\n")
+    sent = shardbook("eval", "egress_bytes(node=0)", "--run", "hsdp", "--unit", "MB").stdout
+    assert sent == "27.4\u2009MB (formula)\n"
 
 
 def test_eval_of_a_unit_that_does_not_fit_is_one_line(shardbook: Shardbook) -> None:

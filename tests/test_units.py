@@ -43,6 +43,19 @@ def test_a_rate_is_shown_in_the_unit_it_reads_best_in() -> None:
     assert show(quantity(0.25, "B") / quantity(1, "ns")) == "250\u2009MB/s"
 
 
+def test_operations_are_counted_and_keep_their_name() -> None:
+    operations = quantity(44_023_414_784, "FLOP")
+    assert show(operations) == "44.0\u2009GFLOP"
+    assert show(operations / quantity(500, "ms")) == "88.0\u2009GFLOP/s"
+    assert show(operations / quantity(1, "GFLOP")) == "44.0"
+    assert show(operations, "") == "44\u2009023\u2009414\u2009784"
+    assert magnitude(quantity(2, "TFLOP/s"), "GFLOP/s") == pytest.approx(2000, rel=1e-12)
+    with pytest.raises(ValueError, match="a product of units cannot be shown"):
+        show(quantity(3) / quantity(1, "ns"))
+    with pytest.raises(ValueError, match="cannot be given in GFLOP"):
+        show(quantity(1, "B"), "GFLOP")
+
+
 @pytest.mark.parametrize(("value", "unit"), [(1, "MB"), (1, ""), (1, "%")])
 def test_a_quantity_is_not_shown_in_a_unit_of_another_kind(value: float, unit: str) -> None:
     with pytest.raises(ValueError, match="cannot be given in ms"):

@@ -1,9 +1,9 @@
 """The language of answers: arithmetic over the metrics of timelines, facts of runs and closed forms.
 
 `exposed_comm(rank=0) / step_time()` is evaluated over a Scope. Every metric takes, besides its own
-filters, `run` and `mode`; `rank='each'` gives one value a rank, for min, max, sum and mean. Names
-are checked before anything is computed, values carry units, and a value knows whether it was
-recorded, reconstructed or follows from a formula.
+filters, `run`, `mode` and `step`; `rank='each'` gives one value a rank, for min, max, sum and mean.
+Names are checked before anything is computed, values carry units, a formula is given values of the kind
+that it asks for, and a value knows whether it was recorded, reconstructed or follows from a formula.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, ZERO, Wrong, bare
 from generator.lessons.scope import Scope
 from generator.lessons.syntax import Written, parse, written
 from generator.lessons.vocabulary import (
+    FREE_TEXT,
     MODES,
     TEXT_FILTERS,
     Fact,
@@ -31,7 +32,7 @@ from generator.lessons.vocabulary import (
     metric_label,
 )
 from generator.runs.manifest import Manifest
-from generator.units import UNITS, quantity
+from generator.units import UNITS, kind_of, quantity, same_kind, unit
 
 if TYPE_CHECKING:
     from pint import Quantity
@@ -193,7 +194,7 @@ def _usage(name: str, known: tuple[str, ...]) -> str:
 
 def _parameters(name: str, vocabulary: Vocabulary) -> tuple[str, ...] | None:
     if name in vocabulary.metrics:
-        return (*filters_of(vocabulary.metrics[name].function), "run", "mode")
+        return (*filters_of(vocabulary.metrics[name].function), "run", "mode", "step")
     if name in vocabulary.facts:
         return (*filters_of(vocabulary.facts[name].function), "run")
     if name in vocabulary.formulas:
@@ -205,7 +206,7 @@ def _check_filter(source: Written, keyword: ast.keyword) -> None:
     """A filter's value must be written out: text of a known list, or a number that is not negative."""
     name, node = str(keyword.arg), keyword.value
     choices = TEXT_FILTERS.get(name)
-    if choices or name == "run":
+    if choices or name in FREE_TEXT:
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             raise source.error(f"'{name}' must be text", f"Write {name}='…'.", keyword)
         if choices and node.value not in choices:
@@ -262,11 +263,12 @@ def _check_run(source: Written, node: ast.Call, reference: Reference, scope: Sco
 
 
 def _label(source: Written, tree: ast.expr, vocabulary: Vocabulary) -> str:
-    found = {
-        metric_label(vocabulary.metrics[r.name], r.mode)
-        for _, r in _references(source, tree, vocabulary)
-        if r.kind == "metric"
-    }
+    found = set()
+    for _, r in _references(source, tree, vocabulary):
+        if r.kind == "metric":
+            found.add(metric_label(vocabulary.metrics[r.name], r.mode))
+        elif r.kind == "fact":
+            found.add(vocabulary.facts[r.name].label or "formula")
     if found <= {"formula"}:
         return "formula"
     return "recorded" if found <= {"formula", "recorded"} else "reconstructed"
@@ -332,9 +334,9 @@ class _Evaluator:
     def _metric(self, name: str) -> Callable[..., Any]:
         metric = self._scope.vocabulary.metrics[name]
 
-        def call(run: str = "", mode: str = MODES[0], **filters: Any) -> Any:
+        def call(run: str = "", mode: str = MODES[0], step: Any = None, **filters: Any) -> Any:
             run = run or self._scope.default_run
-            timeline = self._scope.timelines(run, mode)
+            timeline = self._timeline(run, mode, None if step is None else plain(step))
             given = {k: plain(v) for k, v in filters.items()}
             known = [r.rank for r in timeline.ranks]
             if given.get("rank") == "each":
@@ -353,6 +355,18 @@ class _Evaluator:
             return self._measure(metric, timeline, given)
 
         return call
+
+    def _timeline(self, run: str, mode: str, step: int | None) -> Any:
+        """The representative step of a run, or another that was not spent on watching memory."""
+        if step is None:
+            return self._scope.timelines(run, mode)
+        usable = [s.index for s in self._scope.manifests[run].steps if not s.detail]
+        if step not in usable:
+            raise Wrong(
+                f"the run '{run}' has no step {step} whose times can be used",
+                f"Its steps are {', '.join(map(str, usable))}.",
+            )
+        return self._scope.timelines(run, mode, step)
 
     def _measure(self, metric: Any, timeline: Any, filters: dict[str, Any]) -> Any:
         return guarded(lambda: quantity(exact(metric.function(timeline, **filters)), metric.unit))
@@ -380,10 +394,39 @@ class _Evaluator:
     def _formula(self, name: str) -> Callable[..., Any]:
         formula = self._scope.vocabulary.formulas[name]
 
+        units: Mapping[str, str] = getattr(formula, "units", {})
+        names = tuple(inspect.signature(formula.function).parameters)
+
         def call(*values: Any, **named: Any) -> Any:
+            given = dict(zip(names, values, strict=False)) | named
+            unit_cost = _unit_cost(given, units)
+            if not unit_cost:
+                for parameter in (p for p in given if p in units):
+                    _check_kind(name, parameter, given[parameter], units[parameter])
             # Closed forms take bare numbers: pure, or in the units in which runs are stored.
-            listed = [bare(v) for v in values]
-            given = {k: bare(v) for k, v in named.items()}
-            return guarded(lambda: quantity(exact(formula.function(*listed, **given)), formula.unit))
+            numbers = {parameter: bare(value) for parameter, value in given.items()}
+            shown = "" if unit_cost and formula.unit == "ns" else formula.unit
+            return guarded(lambda: quantity(exact(formula.function(**numbers)), shown))
 
         return call
+
+
+def _unit_cost(given: Mapping[str, Any], units: Mapping[str, str]) -> bool:
+    """Whether a formula of times alone is given pure numbers for all of them: a schedule at unit cost."""
+    times = [p for p in given if units.get(p) == "ns"]
+    return bool(times) and set(units.values()) <= {"", "ns"} and all(_is_pure(given[p]) for p in given)
+
+
+def _is_pure(value: Any) -> bool:
+    return value is ZERO or (
+        not isinstance(value, str | list | bool) and kind_of(value) == kind_of(quantity(0))
+    )
+
+
+def _check_kind(name: str, parameter: str, value: Any, unit_text: str) -> None:
+    """Raise Wrong where a formula is given, say, a time for a size."""
+    wanted = unit(unit_text)
+    if value is ZERO or isinstance(value, str | list | bool) or same_kind(value, wanted):
+        return
+    remedy = f"Give it with a unit, such as 1 * {unit_text.replace('/', ' / ')}." if unit_text else "Divide."
+    raise Wrong(f"{parameter} of {name} is {kind_of(wanted)}, not {kind_of(value)}", remedy)

@@ -18,17 +18,20 @@ import numpy.typing as npt
 
 from generator.errors import did_you_mean
 from generator.lessons.syntax import Written, parse, written
-from generator.lessons.vocabulary import OPERATIONS, PHASES
+from generator.lessons.vocabulary import OPERATIONS, PHASES, TEXT_FILTERS
 from generator.timeline.spans import COMPUTATION, Activity, Call, RankTimeline, Timeline
 
 Label = str | int | None
 
+#: In the order of their numbers in a lane.
+MODULES = TEXT_FILTERS["module"]
 ACTIVITIES = tuple(a.name.lower() for a in Activity)
 #: Labels that are text, and what they can say; groups are named by the runs.
 _TEXT: dict[str, tuple[str, ...]] = {
     "phase": PHASES,
     "op": OPERATIONS,
     "activity": ACTIVITIES,
+    "module": MODULES,
     "group": (),
 }
 _NUMBERS = ("layer", "microbatch", "chunk", "rank")
@@ -56,16 +59,17 @@ _ALLOWED: tuple[type[ast.AST], ...] = (
     ast.NotIn,
 )
 _COMPARE: dict[type[ast.AST], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Eq: lambda a, b: _same(a, b),
+    ast.NotEq: lambda a, b: not _same(a, b),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
+    ast.In: lambda a, b: any(_same(a, item) for item in b),
+    ast.NotIn: lambda a, b: not any(_same(a, item) for item in b),
 }
 _MISSING_IS = (ast.NotEq, ast.NotIn)
+_EITHER_WAY = (ast.Eq, ast.NotEq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def match_spans(predicate: Predicate, timeline: Timeline, lane: RankTimeline) ->
     spans = lane.computation
     kept: dict[tuple[int, ...], bool] = {}
     found = np.zeros(len(spans), dtype=np.bool_)
-    columns = (spans.activity, spans.layer, spans.microbatch, spans.chunk, spans.call)
+    columns = (spans.activity, spans.layer, spans.microbatch, spans.module, spans.chunk, spans.call)
     for i, key in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         # A lane has many spans and few different labels.
         if key not in kept:
@@ -125,11 +129,13 @@ def matches_any(predicate: Predicate, timeline: Timeline) -> bool:
 
 
 def _span_labels(
-    timeline: Timeline, activity: int, layer: int, microbatch: int, chunk: int, call: int
+    timeline: Timeline, activity: int, layer: int, microbatch: int, module: int, chunk: int, call: int
 ) -> dict[str, Label]:
     named = Activity(activity)
     labels: dict[str, Label] = _call_labels(timeline.calls[call]) if call >= 0 else {}
     labels |= {"activity": named.name.lower(), "layer": layer, "microbatch": microbatch, "chunk": chunk}
+    if module >= 0:
+        labels["module"] = MODULES[module]
     if named in COMPUTATION:
         labels["phase"] = named.name.lower()
     return labels
@@ -201,11 +207,19 @@ def _holds(node: ast.expr, labels: dict[str, Label]) -> bool:
     if isinstance(node, ast.UnaryOp):
         return not _holds(node.operand, labels)
     assert isinstance(node, ast.Compare)
-    values = [_operand(n, labels) for n in (node.left, *node.comparators)]
+    operands = [node.left, *node.comparators]
+    if len(operands) == 2 and isinstance(operands[1], ast.Name) and isinstance(node.ops[0], _EITHER_WAY):
+        operands.reverse()  # a label and a value, in this order
+    values = [_operand(n, labels) for n in operands]
     return all(
         isinstance(op, _MISSING_IS) if a is None or b is None else _COMPARE[type(op)](a, b)
         for op, a, b in zip(node.ops, values, values[1:], strict=False)
     )
+
+
+def _same(label: Any, value: Any) -> bool:
+    """Whether a label is what is asked for. Of a backward that is cut in two both parts are backward."""
+    return bool(label == value) or (value == "backward" and label in ("backward_input", "backward_weight"))
 
 
 def _operand(node: ast.expr, labels: dict[str, Label]) -> Any:

@@ -9,8 +9,9 @@ from generator.lessons.vocabulary import Vocabulary
 from generator.runs.manifest import Manifest
 from generator.timeline.spans import Timeline
 
-#: Gives the representative step of a run in a mode ("isolated" or "recorded"). Raises UserError.
-Timelines = Callable[[str, str], Timeline]
+#: Gives a step of a run in a mode ("isolated" or "recorded"): of (run, mode) the representative one, of
+#: (run, mode, index) another. Raises UserError.
+Timelines = Callable[..., Timeline]
 
 
 @dataclass(frozen=True, slots=True)

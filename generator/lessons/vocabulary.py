@@ -17,7 +17,7 @@ from generator.errors import UserError
 from generator.runs.manifest import Manifest
 from generator.runs.run import MEMORY_CATEGORIES
 
-#: Names of operations, phases and modes that filters may ask for.
+#: Names of operations, phases, modes and so on that filters may ask for.
 OPERATIONS = (
     "all_reduce",
     "all_gather",
@@ -30,8 +30,21 @@ OPERATIONS = (
 )
 PHASES = ("forward", "backward", "backward_input", "backward_weight", "optimizer")
 MODES = ("isolated", "recorded")
+#: Dimensions of a mesh of ranks.
+AXES = ("dp", "shard", "tp", "pp", "cp", "ep")
 #: Filters that are text, and what they may say.
-TEXT_FILTERS = {"op": OPERATIONS, "phase": PHASES, "mode": MODES, "category": MEMORY_CATEGORIES}
+TEXT_FILTERS = {
+    "op": OPERATIONS,
+    "phase": PHASES,
+    "mode": MODES,
+    "category": MEMORY_CATEGORIES,
+    "module": ("embedding", "block", "head"),
+    "at": ("peak", "begin", "forward", "backward", "optimizer", "end"),
+    "span": ("common", "own"),
+    "axis": AXES,
+}
+#: Filters that are text which depends on the run.
+FREE_TEXT = ("run", "group")
 
 #: Bytes of one element of a torch dtype.
 _ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -58,6 +71,8 @@ class Fact:
     function: Callable[..., float]
     unit: str
     summary: str
+    #: "recorded" where it was measured; "" for what was set.
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,72 @@ def _element_size(manifest: Manifest) -> int:
     return _ELEMENT_BYTES[dtype]
 
 
+def _size(manifest: Manifest, axis: str | None = None) -> int:
+    """Ranks along one dimension of the mesh."""
+    return int(getattr(manifest.mesh, _named(axis)))
+
+
+def _coordinate(manifest: Manifest, axis: str | None = None, rank: int | None = None) -> int:
+    if rank is None:
+        raise UserError("a coordinate is that of a rank", remedy="Write coordinate(axis='tp', rank=0).")
+    where = manifest.mesh.coordinates
+    return where[rank].get(_named(axis), 0) if where else 0
+
+
+def _named(axis: str | None) -> str:
+    if axis is None:
+        raise UserError("no axis is named", remedy="Write axis='tp'; known are " + ", ".join(AXES) + ".")
+    return axis
+
+
+def _row_times(manifest: Manifest, op: str | None, members: int | None, nodes: int) -> dict[int, int]:
+    """Payload to median time of the rows of a calibration."""
+    rows = [r for r in manifest.table if op in (None, r.op) and members in (None, r.members)]
+    rows = [r for r in rows if r.nodes == nodes]
+    if len({(r.op, r.members) for r in rows}) != 1:
+        shapes = sorted({f"{r.op} of {r.members}" for r in manifest.table})
+        raise UserError(
+            f"the table of '{manifest.id}' has {'several such calls' if rows else 'no such call'}",
+            remedy=f"Name op and members; it has {', '.join(shapes)}." if shapes else "Name a calibration.",
+        )
+    return {r.bytes: r.median_ns for r in rows}
+
+
+def _measured_time(
+    manifest: Manifest,
+    op: str | None = None,
+    members: int | None = None,
+    size: int | None = None,
+    nodes: int = 0,
+) -> int:
+    times = _row_times(manifest, op, members, nodes)
+    if size not in times:
+        sizes = ", ".join(map(str, sorted(times)))
+        raise UserError(f"it was not measured at {size} bytes", remedy=f"Its sizes are {sizes}.")
+    return times[size]
+
+
+def _fitted(manifest: Manifest, op: str | None, members: int | None, nodes: int) -> tuple[float, float]:
+    """Least squares: time at no bytes, and time a byte."""
+    times = _row_times(manifest, op, members, nodes)
+    mean_size, mean_time = sum(times) / len(times), sum(times.values()) / len(times)
+    spread = sum((size - mean_size) ** 2 for size in times)
+    slope = sum((size - mean_size) * (ns - mean_time) for size, ns in times.items()) / spread
+    return mean_time - slope * mean_size, slope
+
+
+def _fitted_latency(
+    manifest: Manifest, op: str | None = None, members: int | None = None, nodes: int = 0
+) -> float:
+    return _fitted(manifest, op, members, nodes)[0]
+
+
+def _fitted_rate(
+    manifest: Manifest, op: str | None = None, members: int | None = None, nodes: int = 0
+) -> float:
+    return 1 / _fitted(manifest, op, members, nodes)[1]
+
+
 FACTS: dict[str, Fact] = {
     fact.name: fact
     for fact in (
@@ -150,6 +231,10 @@ FACTS: dict[str, Fact] = {
             "",
             "Micro-batches of a step, of a pipeline or of gradient accumulation; 1 elsewhere.",
         ),
+        Fact("mesh_size", _size, "", "Ranks along one axis of the mesh: dp, shard, tp, pp, cp or ep."),
+        Fact("coordinate", _coordinate, "", "Where a rank stands on one axis of the mesh, from 0."),
+        Fact("ranks_per_node", lambda m: m.link.ranks_per_node, "", "Ranks that share a node and its link."),
+        Fact("experts", lambda m: m.options.experts, "", "Experts of a layer over all ranks; 0 elsewhere."),
         Fact("units", lambda m: m.options.units, "", "FSDP units below the root; 0 elsewhere."),
         Fact(
             "bucket_size",
@@ -158,7 +243,28 @@ FACTS: dict[str, Fact] = {
             "Size at which a DDP bucket closes; 0 elsewhere.",
         ),
         Fact("element_size", _element_size, "B", "Bytes of one parameter."),
-        Fact("link_rate", _link_rate, "B/ns", "Nominal rate of one rank's link, each direction."),
+        Fact("link_rate", _link_rate, "B/ns", "Nominal rate of one node's link, each direction."),
+        Fact(
+            "measured_time",
+            _measured_time,
+            "ns",
+            "Median time of a call in a calibration, by operation, members and size in bytes.",
+            "recorded",
+        ),
+        Fact(
+            "fitted_latency",
+            _fitted_latency,
+            "ns",
+            "Time that a call of a calibration takes at no bytes: the line through all its sizes.",
+            "recorded",
+        ),
+        Fact(
+            "fitted_rate",
+            _fitted_rate,
+            "B/ns",
+            "Payload over time that a call of a calibration tends to: the slope of that line.",
+            "recorded",
+        ),
     )
 }
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Protocol
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
-from generator.lessons.vocabulary import FACTS
+from markupsafe import Markup
+
+from generator.lessons.vocabulary import FACTS, Fact
 from generator.publish import markdown
-from generator.publish.model import DefinitionsData, Entry, Page, Term
+from generator.publish.equations import equation, symbol
+from generator.publish.mathml import math
+from generator.publish.model import DefinitionsData, Entry, Page, Subject, Symbol, Term
 from generator.publish.urls import DEFINITIONS
-from generator.timeline.formulas import FORMULAS
-from generator.timeline.metrics import METRICS
+from generator.timeline.formulas import FORMULAS, Formula
+from generator.timeline.metrics import METRICS, Metric
+from generator.units import quantity, show
 
 LABELS = {
     "recorded": (
@@ -74,7 +81,26 @@ TERMS = {
         "between ranks removed: the difference is what these edges explain."
     ),
 }
-UNITS = {"ns": "a time", "B": "bytes", "B/ns": "a rate", "": "a pure number"}
+UNITS = {
+    "ns": "a time",
+    "B": "bytes",
+    "FLOP": "operations",
+    "B/ns": "bytes per time",
+    "FLOP/ns": "operations per time",
+    "": "a pure number",
+}
+#: Units in which an example is written, the largest first, and what each is of the stored one.
+_SCALES = {
+    "ns": {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1},
+    "B": {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1},
+    "FLOP": {"TFLOP": 1e12, "GFLOP": 1e9, "MFLOP": 1e6, "FLOP": 1},
+    "B/ns": {"GB / s": 1, "MB / s": 1e-3},
+    "FLOP/ns": {"TFLOP / s": 1e3, "GFLOP / s": 1},
+}
+_FACTS = "What a run’s manifest states, or a calibration’s table. They take `run`, and some a filter."
+#: The end of a first sentence that only repeats the equation below it.
+_REPEATED = re.compile(r": [^:]*\.$")
+_WORD = re.compile(r"[A-Za-z]{4,}")
 
 
 class Documented(Protocol):
@@ -92,10 +118,13 @@ def definitions() -> Page:
     data = DefinitionsData(
         labels=tuple(_term(name, text) for name, text in LABELS.items()),
         terms=tuple(_term(name, text) for name, text in TERMS.items()),
-        metrics=_entries(METRICS, hidden=1),
-        facts=_entries(FACTS, hidden=1),
-        formulas=_entries(FORMULAS, hidden=0),
-    )
+        metrics=_subjects(METRICS.values(), "metrics", _metric),
+        facts=Subject(
+            id="facts", title="Facts of a run", intro=markdown.block(_FACTS, _nowhere),
+            entries=tuple(_fact(fact) for fact in FACTS.values()),
+        ),
+        formulas=_subjects(FORMULAS.values(), "formulas", _formula),
+    )  # fmt: skip
     return Page(
         url=DEFINITIONS, template="definitions.html", title="Definitions", data=data,
         description="What every number of this book means and how it is computed.",
@@ -106,29 +135,83 @@ def _term(name: str, text: str) -> Term:
     return Term(id=markdown.slug(name), name=name, text=markdown.inline(text, _nowhere))
 
 
-def _entries(vocabulary: Mapping[str, Documented], *, hidden: int) -> tuple[Entry, ...]:
-    """Entries in the order of the vocabulary.
+Word = TypeVar("Word", Metric, Formula)
 
-    `hidden` is the number of leading parameters that an expression does not give.
-    """
-    found = []
-    for item in vocabulary.values():
-        doc = getattr(item, "doc", "") or item.summary
-        source = getattr(item, "source", "")
-        if source:
-            doc = f"{doc}\n\nSource: {source}."
-        parameters = list(inspect.signature(item.function).parameters.values())[hidden:]
-        words = [
-            p.name if p.default is p.empty or p.default is None else f"{p.name}={p.default}"
-            for p in parameters
-        ]
-        found.append(
-            Entry(
-                name=item.name, unit=UNITS[item.unit], call=f"{item.name}({', '.join(words)})",
-                doc=markdown.block(doc, _nowhere),
-            )
-        )  # fmt: skip
-    return tuple(found)
+
+def _subjects(words: Iterable[Word], kind: str, entry: Callable[[Word], Entry]) -> tuple[Subject, ...]:
+    """The words by subject, each introduced by what the module that defines them says of itself."""
+    found: dict[str, list[Word]] = {}
+    for word in words:
+        found.setdefault(word.subject, []).append(word)
+    return tuple(
+        Subject(
+            id=f"{kind}-{markdown.slug(title)}",
+            title=title,
+            intro=markdown.block(inspect.getdoc(inspect.getmodule(members[0].function)) or "", _nowhere),
+            entries=tuple(entry(word) for word in members),
+        )
+        for title, members in found.items()
+    )
+
+
+def _fact(fact: Fact) -> Entry:
+    found = _entry(fact, hidden=1)
+    # Most facts are counts, which goes without saying.
+    return replace(found, unit=found.unit if fact.unit else "", label=fact.label)
+
+
+def _metric(metric: Metric) -> Entry:
+    return replace(_entry(metric, hidden=1), label=metric.label)
+
+
+def _formula(formula: Formula) -> Entry:
+    tex = equation(formula.function)
+    first = formula.summary
+    repeated = _REPEATED.search(first)
+    if tex and repeated and not set(_WORD.findall(repeated[0])) - set(formula.parameters):
+        first = first[: repeated.start()] + "."
+    return replace(
+        _entry(formula, hidden=0),
+        summary=markdown.inline(first, _nowhere),
+        equation=math(tex, display=True) if tex else Markup(""),
+        symbols=tuple(
+            Symbol(math(symbol(p), display=False), p, UNITS[unit] if unit else "")
+            for p, unit in formula.units.items()
+            if tex and (symbol(p) != p or unit)
+        ),
+        example=_example(formula),
+        value=show(quantity(formula.function(*formula.example), formula.unit)),
+        source=markdown.inline(f"{formula.source[0].upper()}{formula.source[1:]}.", _nowhere),
+    )
+
+
+def _example(formula: Formula) -> str:
+    """A call of a formula, as an author would write it."""
+    given = zip(formula.example, formula.units.values(), strict=False)
+    return f"{formula.name}({', '.join(_written(value, unit) for value, unit in given)})"
+
+
+def _written(value: float, unit: str) -> str:
+    for name, factor in _SCALES.get(unit, {}).items():
+        if value >= factor:
+            return f"{value / factor:g} * {name}"
+    return f"{value}"
+
+
+def _entry(item: Documented, *, hidden: int) -> Entry:
+    """`hidden` is the number of leading parameters that an expression does not give."""
+    parameters = list(inspect.signature(item.function).parameters.values())[hidden:]
+    words = [
+        p.name if p.default is p.empty or p.default is None else f"{p.name}={p.default!r}" for p in parameters
+    ]
+    return Entry(
+        name=item.name,
+        arguments=f"({', '.join(words)})",
+        unit=UNITS[item.unit],
+        summary=markdown.inline(item.summary, _nowhere),
+        doc=markdown.block(getattr(item, "doc", "").partition("\n\n")[2], _nowhere),
+        label=getattr(item, "label", ""),
+    )
 
 
 def _nowhere(href: str) -> str:

@@ -13,6 +13,10 @@ __all__ = ["THIN", "integer", "megabytes", "metric", "metric_unit", "millisecond
            "percent", "power", "size", "time"]  # fmt: skip
 
 
+#: Units of metrics with a larger one that they are shown in, and what a stored one is of that.
+_RATES = {"FLOP": ("GFLOP", 1e-9), "FLOP/ns": ("GFLOP/s", 1.0), "B/ns": ("MB/s", 1e3)}
+
+
 def integer(value: int) -> str:
     """A count, e.g. 6 857 216."""
     return number(value)
@@ -64,13 +68,17 @@ def metric(value: float, unit: str) -> str:
         return milliseconds(value)
     if unit == "B":
         return megabytes(value)
+    if unit in _RATES:
+        return number(value * _RATES[unit][1], 1)
     return integer(value) if isinstance(value, int) else number(value * 100, 1)
 
 
 def metric_unit(value: float, unit: str) -> str:
-    """The unit that a metric is shown in: ms, MB, % or none (a count)."""
+    """The unit that a metric is shown in: ms, MB, MB/s, GFLOP, % or none (a count)."""
     if unit == "ns":
         return "ms"
     if unit == "B":
         return "MB"
+    if unit in _RATES:
+        return _RATES[unit][0]
     return "" if isinstance(value, int) else "%"

@@ -1,7 +1,8 @@
 """A timeline as a JSON file: what `shardbook reconstruct` writes and the site is made of.
 
 Times are integer ns from the step's begin, columns are lists of equal length, -1 means "does not
-apply". `activities`, `modules` and `memory_categories` name the numbers of their columns. The same
+apply". `activities`, `modules` and `memory_categories` name the numbers of their columns. `work` are the
+floating-point operations of a rank, and `fastest` those and the ns of its fastest matrix product. The same
 timeline always gives the same bytes.
 """
 

@@ -19,6 +19,16 @@ from tests.lessons.small import ddp
         ("phase == 'backward' or op == 'send'", {"op": "send"}, True),
         ("not phase == 'forward'", {"phase": "backward"}, True),
         ("layer in (0, 7)", {"layer": 7}, True),
+        ("phase == 'backward'", {"phase": "backward_weight"}, True),
+        ("phase != 'backward'", {"phase": "backward_input"}, False),
+        ("phase in ('forward', 'backward')", {"phase": "backward_input"}, True),
+        ("phase == 'backward_input'", {"phase": "backward_weight"}, False),
+        ("phase == 'backward_input'", {"phase": "backward_input"}, True),
+        ("phase == 'backward_input'", {"phase": "backward"}, False),
+        ("'backward' == phase", {"phase": "backward_input"}, True),
+        ("'backward_input' == phase", {"phase": "backward"}, False),
+        ("module == 'head'", {"module": "head"}, True),
+        ("module == 'head'", {"layer": 3}, False),
         ("layer not in (0, 7)", {"layer": 7}, False),
         ("2 <= layer < 4", {"layer": 3}, True),
         ("2 <= layer < 4", {"layer": 4}, False),
@@ -46,6 +56,7 @@ def test_a_predicate_means_the_events_that_it_describes(
         ("layer == 1 and phase == 'backwards'", "unknown phase 'backwards'"),
         ("op == 'all-reduce'", "Did you mean 'all_reduce'?"),
         ("activity == 'block'", "Did you mean 'blocked'?"),
+        ("module == 'heads'", "Did you mean 'head'?"),
         ("layer == 'three'", "'layer' is a whole number"),
         ("phase == 3", "'phase' is text"),
         ("phase < 'forward'", "'phase' is text and has no order"),
@@ -80,6 +91,14 @@ def test_a_predicate_that_means_nothing_is_refused_with_its_place(text: str, say
 def test_spans_of_a_lane_are_matched(text: str, spans: list[bool]) -> None:
     timeline = ddp()
     assert match_spans(parse_predicate(text), timeline, timeline.ranks[0]).tolist() == spans
+
+
+def test_embedding_and_head_can_be_pointed_to() -> None:
+    timeline = ddp()
+    spans = timeline.ranks[0].computation
+    spans.module[:] = [0, 2, 1, -1, -1]
+    marked = match_spans(parse_predicate("module in ('embedding', 'head')"), timeline, timeline.ranks[0])
+    assert marked.tolist() == [True, True, False, False, False]
 
 
 def test_calls_are_matched_for_a_rank_that_takes_part() -> None:

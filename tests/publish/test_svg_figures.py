@@ -33,7 +33,7 @@ from generator.publish.figures.step import MOST_MARKS, narrow_end
 from generator.publish.show import percent, size, time
 from generator.runs.manifest import Mesh
 from generator.runs.run import MEMORY_CATEGORIES
-from generator.timeline import metrics
+from generator.timeline.metrics import METRICS
 from generator.timeline.spans import Activity, Timeline
 from tests.publish import synthetic
 
@@ -158,9 +158,9 @@ def test_facts_are_the_metrics(name: str) -> None:
     step = STEPS[name]
     for rank in range(len(step.ranks)):
         facts = rank_facts(step, rank)
-        assert facts.exposed == metrics.exposed_comm(step, rank) / step.step_ns
-        assert facts.blocked == metrics.blocked(step, rank) / step.step_ns
-        assert facts.peak_bytes == metrics.peak_memory(step, rank)
+        assert facts.exposed == METRICS["exposed_comm"](step, rank=rank) / step.step_ns
+        assert facts.blocked == METRICS["blocked"](step, rank=rank) / step.step_ns
+        assert facts.peak_bytes == METRICS["peak_memory"](step, rank=rank)
         shares = (facts.forward, facts.backward, facts.optimizer, facts.host, facts.blocked, facts.idle)
         assert sum(shares) == pytest.approx(1)
 
@@ -286,7 +286,7 @@ def test_a_first_run_of_like_length_is_shown_whole() -> None:
 def test_remarks_are_computed() -> None:
     assert remark(STEPS["single"]) == ""
     assert remark(STEPS["tp"]) == "32 all-reduces, none beside computation"
-    bubble = metrics.bubble_fraction(STEPS["pp-1f1b"])
+    bubble = METRICS["bubble_fraction"](STEPS["pp-1f1b"])
     assert percent(float(bubble)) in remark(STEPS["pp-1f1b"])
     assert operations(STEPS["fsdp"]) == "21 all-gathers and 10 reduce-scatters"
     assert remark(STEPS["ddp"]) == "26 all-reduces: 24 of 26 run beside computation"

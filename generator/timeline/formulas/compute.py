@@ -44,11 +44,11 @@ def step_flops(b: int, s: int, h: int, layers: int, vocabulary: int) -> Number:
     return 72 * b * layers * s * h * h + 12 * b * layers * s * s * h + 6 * b * s * h * vocabulary
 
 
-@formula("FLOP", "derived here: step_flops for one token", 6_553_600, 8, 128, 256)
+@formula("FLOP", "derived here: the FLOPs of a step, for one token", 6_553_600, 8, 128, 256)
 def token_flops(parameters: int, layers: int, s: int, h: int) -> Number:
-    """FLOPs of a step for one token: 6·N + 12·L·s·h.
+    """FLOPs of a step for one token: 6·Ψ + 12·L·s·h.
 
-    N are the parameters that stand in matrix products: without the embedding's tables, which are only
+    Ψ are the parameters that stand in matrix products: without the embedding's tables, which are only
     looked up. Counting all of them overstates small models most.
     """
     return 6 * parameters + 12 * layers * s * h

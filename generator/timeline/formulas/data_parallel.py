@@ -43,10 +43,11 @@ def zero1_library_wire_elements(parameters: int, n: int) -> Number:
     _PSI, 557_568, 4,
 )  # fmt: skip
 def fsdp_wire_elements(parameters: int, root: int, n: int, passes: int = 1, reductions: int = 1) -> Number:
-    """Elements a rank sends under FSDP with a root of Ψ_root parameters: (3·Ψ − Ψ_root)·(n − 1)/n.
+    """Elements a rank sends under FSDP: (3·Ψ − Ψ_root)·(n − 1)/n.
 
-    With m micro-batches each gathers anew, which are m passes: m·(2·Ψ − Ψ_root) + Ψ for each reduction.
-    A node sends as much, if the ring visits node after node: only one of its ranks sends to another node.
+    Units are gathered twice and reduced once, the root is gathered once. Each of m micro-batches is a pass
+    that gathers anew; gradients are reduced in each, or once. A node sends as much, if the ring visits
+    node after node: only one of its ranks sends to another node.
     """
     return (passes * (2 * parameters - root) + reductions * parameters) * (n - 1) / n
 

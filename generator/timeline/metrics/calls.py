@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -37,7 +38,8 @@ class Members:
     begin_ns: I64
     end_ns: I64
     message: _Mask
-    #: Bytes that this member sends under the ring algorithm, and that an uneven all-to-all brings it.
+    #: Bytes that this member sends under the ring algorithm (no number where none is known for the
+    #: operation), and that an uneven all-to-all brings it.
     wire: npt.NDArray[np.float64]
     received: I64
 
@@ -94,13 +96,21 @@ def all_members(timeline: Timeline) -> Members:
 
 def _rows(index: int, call: Call) -> Iterable[tuple[float, ...]]:
     first, last = (chosen(m.arrive_ns for m in call.members) for chosen in (min, max))
-    share = wire_bytes(call.op, call.bytes, len(call.ranks))
+    share = ring_bytes(call, len(call.ranks))
     for m in call.members:
         sent = share if m.sent == MISSING else m.sent
         if call.point_to_point and m.rank != call.ranks[0]:
             sent = 0
         times = (first, last, m.arrive_ns, m.begin_ns, m.end_ns)
         yield (index, m.rank, *times, call.point_to_point, sent, m.received)
+
+
+def ring_bytes(call: Call, members: int) -> float:
+    """Bytes that a member sends under the ring algorithm; no number where none is known."""
+    try:
+        return wire_bytes(call.op, call.bytes, members)
+    except ValueError:
+        return math.nan
 
 
 def members(

@@ -82,8 +82,12 @@ def in_flight(timeline: Timeline, rank: int | None = None) -> Number:
 
     Each from the begin of its forward to the end of its backward, when its activations can go; with
     several stages on a rank, each stage's counts on its own. GPipe holds all m, 1F1B min(m, p − i) on
-    stage i. Without `rank` the largest.
+    stage i, accumulation of gradients one. Without `rank` the largest.
     """
+    if timeline.microbatches < 2:
+        raise UserError(
+            f"the run '{timeline.run}' has no micro-batches", remedy="Ask a pipeline, or accumulation."
+        )
     return max(_most_at_once(r) for r in chosen_ranks(timeline, rank))
 
 

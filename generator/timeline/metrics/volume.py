@@ -6,15 +6,16 @@ cluster; what gloo sends, the recordings' backend, is more for some operations.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from generator.errors import UserError
 from generator.runs.run import MISSING
 from generator.timeline import intervals
-from generator.timeline.metrics.calls import Members, call_metric, members
+from generator.timeline.metrics.calls import Members, call_metric, members, ring_bytes
 from generator.timeline.metrics.entry import Number, metric
 from generator.timeline.spans import Call, Timeline
-from generator.units import wire_bytes as ring_bytes
 
 
 @call_metric("", label="recorded")
@@ -45,7 +46,16 @@ def wire_bytes(timeline: Timeline, calls: Members, rank: int | None) -> Number:
     A send counts on its sender, and an all-to-all with uneven parts as what each rank sends to the
     others. What gloo really sends differs: for a reduce-scatter it sends an all-reduce's bytes.
     """
-    return float(calls.of(rank).wire.sum())
+    return _known(timeline, float(calls.of(rank).wire.sum()))
+
+
+def _known(timeline: Timeline, size: float) -> float:
+    if math.isnan(size):
+        raise UserError(
+            f"the run '{timeline.run}' has a call for which no ring algorithm is known",
+            remedy="Ask with op='…'.",
+        )
+    return size
 
 
 @metric("B", label="formula")
@@ -74,7 +84,7 @@ def egress_bytes(
     for index in members(timeline, op, phase, layer, microbatch, group).distinct():
         for at, sent in _crossing(timeline.calls[index], per_node).items():
             left[at] += sent
-    return sum(left) if node is None else left[node]
+    return _known(timeline, sum(left) if node is None else left[node])
 
 
 def _crossing(call: Call, per_node: int) -> dict[int, float]:
@@ -98,7 +108,7 @@ def _crossing(call: Call, per_node: int) -> dict[int, float]:
         return {p: inside[p] * outside[p] / len(at) * call.bytes for p in places}
     # A chain over the nodes is one over ranks: the last of it sends nothing.
     length = len(places) if call.op == "broadcast" else len(at)
-    return dict.fromkeys(places, float(ring_bytes(call.op, call.bytes, length)))
+    return dict.fromkeys(places, ring_bytes(call, length))
 
 
 @call_metric("B/ns")
@@ -133,8 +143,15 @@ def _rate(timeline: Timeline, calls: Members, rank: int | None, payloads: list[f
     rates = []
     for r in np.unique(found.rank).tolist():
         own = found.of(r)
-        moved = float(own.wire.sum()) if payloads is None else sum(payloads[i] for i in own.distinct())
-        rates.append(moved / intervals.length(own.moving()))
+        sizes = own.wire.tolist() if payloads is None else [payloads[i] for i in own.distinct()]
+        moved = _known(timeline, sum(sizes))
+        took = intervals.length(own.moving())
+        if not took:
+            raise UserError(
+                f"the calls of rank {r} of '{timeline.run}' take no time, so they have no bandwidth",
+                remedy="Ask another run, or with other filters.",
+            )
+        rates.append(moved / took)
     return float(np.mean(rates))
 
 

@@ -6,7 +6,7 @@ generator made (`Markup`). Addresses are paths from the site's root; the rendere
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from markupsafe import Markup
@@ -337,22 +337,52 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A metric or a formula."""
+class Symbol:
+    """A letter of an equation, the parameter that it stands for, and what kind of quantity that is."""
 
+    letter: Markup
     name: str
     unit: str
-    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A metric, a fact or a formula."""
+
+    name: str
+    #: What stands behind the name in a call: "(rank, phase)".
+    arguments: str
+    unit: str
+    #: First sentence, and the rest of what there is to say.
+    summary: Markup
     doc: Markup
+    #: Origin of its numbers, where it does not depend on the mode.
+    label: str = ""
+    #: Of a formula: its equation (MathML, empty where it is none), an example and where it comes from.
+    equation: Markup = field(default_factory=Markup)
+    symbols: tuple[Symbol, ...] = ()
+    example: str = ""
+    value: str = ""
+    source: Markup = field(default_factory=Markup)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Metrics or formulas that belong together."""
+
+    id: str
+    title: str
+    intro: Markup
+    entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionsData:
     labels: tuple[Term, ...]
     terms: tuple[Term, ...]
-    metrics: tuple[Entry, ...]
-    facts: tuple[Entry, ...]
-    formulas: tuple[Entry, ...]
+    metrics: tuple[Subject, ...]
+    facts: Subject
+    formulas: tuple[Subject, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,6 +360,8 @@ class Entry:
     label: str = ""
     #: Of a formula: its equation (MathML, empty where it is none), an example and where it comes from.
     equation: Markup = field(default_factory=Markup)
+    #: Whether the equation may be wider than a phone, and so has to be scrolled there.
+    wide: bool = False
     symbols: tuple[Symbol, ...] = ()
     example: str = ""
     value: str = ""

@@ -100,6 +100,8 @@ _SCALES = {
 _FACTS = "What a run’s manifest states, or a calibration’s table. They take `run`, and some a filter."
 #: The end of a first sentence that only repeats the equation below it.
 _REPEATED = re.compile(r": [^:]*\.$")
+#: Length of TeX from which on an equation may be wider than a phone.
+_WIDE = 64
 _WORD = re.compile(r"[A-Za-z]{4,}")
 
 
@@ -174,6 +176,7 @@ def _formula(formula: Formula) -> Entry:
         _entry(formula, hidden=0),
         summary=markdown.inline(first, _nowhere),
         equation=math(tex, display=True) if tex else Markup(""),
+        wide=len(tex) > _WIDE,
         symbols=tuple(
             Symbol(math(symbol(p), display=False), p, UNITS[unit] if unit else "")
             for p, unit in formula.units.items()

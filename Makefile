@@ -4,6 +4,10 @@ PYTHON ?= python3
 # Processes of `make test`, and further arguments for pytest: make test ARGS="-k bubble"
 JOBS ?= 2
 ARGS ?=
+# Of `make fuzz`: examples of each property a round, minutes to go on (0: one round), the seed of a failure
+EXAMPLES ?= 1000
+MINUTES ?= 0
+SEED ?=
 HOST ?= 127.0.0.1
 PORT ?= 8000
 TYPESCRIPT := 5.9.3
@@ -15,7 +19,7 @@ SHARDBOOK := $(BIN)/shardbook
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help site serve check test gold lint format record picture bench clean
+.PHONY: help site serve check test fuzz gold lint format record picture bench clean
 
 help: ## List what there is to make
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +35,9 @@ check: $(VENV)/ready-site ## Check the exercises: answers, hints, misconceptions
 
 test: $(VENV)/ready-test ## Run all tests, in a browser too
 	@SHARDBOOK_CHROMIUM="$${SHARDBOOK_CHROMIUM:-$$(cat $(VENV)/browser)}" $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: $(VENV)/ready-test ## Try properties on many random examples: make fuzz EXAMPLES=2000 MINUTES=30
+	@$(BIN)/python -m scripts.fuzz --examples $(EXAMPLES) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) -n $(JOBS) $(ARGS)
 
 gold: ## Accept what the last tests found different from tests/gold
 	@test -d tests/actual || { echo "Nothing to accept: tests/actual is not there. Run make test first."; exit 1; }
@@ -55,8 +62,8 @@ record: $(VENV)/ready-record ## Record runs anew: make record RUNS="ddp tp"
 picture: $(VENV)/ready-site ## Draw the README's picture from the recorded run
 	@$(SHARDBOOK) figure ddp --output docs/timeline.svg
 
-bench: $(VENV)/ready-site ## Time building the book and reconstructing its runs
-	@$(BIN)/python scripts/bench.py
+bench: $(VENV)/ready-site ## Time building the book, reconstructing its runs and measuring a large trace
+	@$(BIN)/python -m scripts.bench
 
 clean: ## Remove everything that was made: site, caches, virtual environment
 	@rm -rf $(VENV) .shardbook .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build tests/actual

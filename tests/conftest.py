@@ -6,11 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from scripts import browser
+from tests.properties import EXAMPLES
 
 TESTS = Path(__file__).parent
 Gold = Callable[[str, str], None]
+
+# Tests try the same examples every time, everywhere; `make fuzz` tries others, and many.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile(
+    "fuzz", settings.get_profile("repeatable"), derandomize=False, max_examples=max(1, EXAMPLES)
+)
+settings.load_profile("fuzz" if EXAMPLES else "repeatable")
 
 
 @pytest.fixture(scope="session")

@@ -201,3 +201,14 @@ def test_every_target_of_make_is_explained(repository: Path) -> None:
         r"^\.PHONY: (.*)$", (repository / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert explained == set(phony.split())
+
+
+def test_every_property_can_be_tried_more_often(tracked: list[Path], repository: Path) -> None:
+    """`make fuzz` sets the number of examples; a test that has its own settings would not hear of it."""
+    given = re.compile(r"^from hypothesis import .*\bsettings\b", re.MULTILINE)
+    own = [
+        path.relative_to(repository).as_posix()
+        for path in tracked
+        if path.suffix == ".py" and given.search(path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(own) == ["tests/conftest.py", "tests/properties.py"]

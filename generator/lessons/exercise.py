@@ -55,7 +55,7 @@ BLOCKS = ("timeline", "question")
 PLANNED_BLOCKS = ("compare", "whatif", "chart", "formula")
 PLANNED_KEYS = ("for_each",)
 #: First parts of addresses that belong to the site itself.
-RESERVED = frozenset({"runs", "definitions", "assets", "404", "index"})
+RESERVED = frozenset({"runs", "definitions", "validation", "assets", "404", "index"})
 
 #: Ids that an exercise's page has of itself, and how those begin that are made for figures.
 PAGE_IDS = frozenset({"main", "sources", "on-a-cluster"})

@@ -13,7 +13,7 @@ from pathlib import Path
 from generator.errors import UserError
 from generator.texts import read_text
 
-CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "code", "print")
+CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "validation", "code", "print")
 #: A file may use only what those before it define.
 JS = (
     "store", "numbers", "key", "grade", "progress", "pips", "questions",

@@ -11,8 +11,9 @@ from generator.lessons.exercise import Chapter
 from generator.publish import cluster, markdown, show
 from generator.publish.illustrate import comparison
 from generator.publish.library import Library
-from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, Promise, RatioLine
+from generator.publish.model import ChapterLine, ExerciseLine, HomeData, Page, RatioLine
 from generator.publish.pages import Context, question_marks
+from generator.publish.promises import predicted, promises
 from generator.publish.urls import HOME, chapter_id, exercise_url, run_url
 from generator.runs.manifest import Manifest
 from generator.texts import read_text
@@ -68,7 +69,8 @@ def home_page(book: Book, context: Context) -> Page:
             )
             for m in compared if m.ratio and m.world_size > 1
         ),
-        checks=_checks(library),
+        predicted=predicted(library),
+        checks=promises(library),
         contributing=f"{book.source.rstrip('/')}/blob/main/CONTRIBUTING.md" if book.source else "",
         sample=markdown.code(SAMPLE, "toml"),
     )  # fmt: skip
@@ -181,31 +183,3 @@ def _chapters(context: Context) -> tuple[ChapterLine, ...]:
             )
         )
     return tuple(lines)
-
-
-def _checks(library: Library) -> tuple[Promise, ...]:
-    """What is promised of all runs, and the worst or the whole of what was measured."""
-    found = [library.validation(m.id) for m in library.with_steps]
-    losses = [v.loss_difference for v in found if v.loss_difference is not None]
-    calls = [v for v in found if v.calls]
-    checks = []
-    if losses:
-        checks.append(Promise(
-            "Loss of every scheme against its partner, every step, largest relative difference", "≤ 10⁻⁶",
-            show.power(max(losses)), len(losses)))  # fmt: skip
-    if calls:
-        matched, total = sum(v.matched for v in calls), sum(v.calls for v in calls)
-        checks.append(Promise(
-            "Collectives and sends matched across ranks", "all",
-            f"{show.integer(matched)} of {show.integer(total)}", len(calls)))  # fmt: skip
-    if found:
-        errors = sorted((v.median_replay_error for v in found), key=abs)
-        alone = sorted((v.median_replay_error_alone for v in calls), key=abs)
-        checks.append(Promise(
-            "Replay with recorded durations gives back the step, worst run (zero unless the graph is wrong)",
-            f"≤ 5{show.THIN}%", show.percent(errors[-1], 2), len(found)))  # fmt: skip
-        if alone:
-            checks.append(Promise(
-                "The same when no rank waits for another: what the edges between ranks carry", "–",
-                show.percent(alone[-1], 1), len(alone)))  # fmt: skip
-    return tuple(checks)

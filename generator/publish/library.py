@@ -15,9 +15,12 @@ from generator.runs.reader import read_manifests, read_run
 from generator.runs.run import Run
 from generator.texts import read_bytes
 from generator.timeline.collectives import Verdict
+from generator.timeline.corecheck import CoreCheck, Pair, core_check, pairs_among
 from generator.timeline.export import from_json, to_json
 from generator.timeline.reconstruct import reconstruct
+from generator.timeline.repeatability import Repeatability, read_repeatability
 from generator.timeline.spans import Timeline
+from generator.timeline.unitcost import at_unit_cost
 from generator.timeline.validation import Validation, validate
 
 MODES = ("isolated", "recorded")
@@ -33,6 +36,10 @@ class Library:
         self._cache = Cache(book.cache)
         self._runs: dict[str, Run] = {}
         self._timelines: dict[tuple[str, str, int | None], Timeline] = {}
+        self._unit_costs: dict[str, Timeline] = {}
+        self._validations: dict[str, Validation] = {}
+        self._core_checks: tuple[CoreCheck, ...] | None = None
+        self._data: dict[str, bytes] = {}
         self._broken: dict[str, UserError] = {}
         self._inputs: dict[str, bytes] = {}
         #: What could be read of all manifests, and what is wrong with the others.
@@ -67,6 +74,11 @@ class Library:
 
     def validation(self, run_id: str) -> Validation:
         """How right a run and its reconstruction are."""
+        if run_id not in self._validations:
+            self._validations[run_id] = self._validation(run_id)
+        return self._validations[run_id]
+
+    def _validation(self, run_id: str) -> Validation:
         partner = self.manifests[run_id].partner
         parts = [self._input(run_id)] + ([self._input(partner)] if partner else [])
 
@@ -75,6 +87,38 @@ class Library:
             return _dump(validate(run, self._run(partner) if partner else None))
 
         return self._cache.load(key("validation", parts), make, _load)
+
+    def core_checks(self) -> tuple[CoreCheck, ...]:
+        """Each pair of recordings with shared cores and with a core each, the one predicted by the other."""
+        if self._core_checks is None:
+            limited = [m.id for m in self.with_steps if m.link.calibration]
+            self._core_checks = tuple(self._core_check(*pair) for pair in pairs_among(limited))
+        return self._core_checks
+
+    def _core_check(self, scheme: str, shared: str, each: str) -> CoreCheck:
+        calibration = self.manifests[shared].link.calibration
+
+        def make() -> bytes:
+            pair = Pair(scheme, self._run(shared), self._run(each), self._run(calibration))
+            (found,) = core_check([pair])
+            return orjson.dumps(found)
+
+        parts = [scheme.encode(), *map(self._input, (shared, each, calibration))]
+        return self._cache.load(key("cores", parts), make, lambda text: CoreCheck(**orjson.loads(text)))
+
+    def repeatability(self) -> Repeatability | None:
+        """How alike two recordings of the book's runs were, where that was measured."""
+        return read_repeatability(self._folder)
+
+    def unit_cost(self, run_id: str) -> Timeline:
+        """The order of a pipeline's work at unit cost."""
+        if run_id not in self._unit_costs:
+            self._unit_costs[run_id] = self._cache.load(
+                key("unit-cost", [self._input(run_id)]),
+                lambda: to_json(at_unit_cost(self._run(run_id))),
+                from_json,
+            )
+        return self._unit_costs[run_id]
 
     def drawn(self, run_id: str, make: Callable[[], list[list[str]]]) -> list[list[str]]:
         """What `make` draws of a run, as rows of texts: kept like a timeline, and as long."""
@@ -118,6 +162,10 @@ class Library:
             self._runs[run_id] = read_run(self._folder / run_id)
         return self._runs[run_id]
 
+    def calibration(self, run_id: str) -> Run:
+        """A calibration, whose manifest is all there is to read."""
+        return self._run(run_id)
+
     def _input(self, run_id: str) -> bytes:
         """What a run's results depend on: its manifest and the bytes of its rank files."""
         if run_id not in self._inputs:
@@ -138,6 +186,10 @@ def _dump(found: Validation) -> bytes:
             "step_ns": found.step_ns,
             "replay_error": found.replay_error,
             "replay_error_alone": found.replay_error_alone,
+            "moved_ns": found.moved_ns,
+            "early": found.early,
+            "unnumbered": found.unnumbered,
+            "unnumbered_of": found.unnumbered_of,
             "verdicts": {str(v.value): n for v, n in found.verdicts.items()},
             "loss_difference": found.loss_difference,
         }
@@ -152,6 +204,10 @@ def _load(text: bytes) -> Validation:
         step_ns=tuple(data["step_ns"]),
         replay_error=tuple(data["replay_error"]),
         replay_error_alone=tuple(data["replay_error_alone"]),
+        moved_ns=tuple(data["moved_ns"]),
+        early=data["early"],
+        unnumbered=data["unnumbered"],
+        unnumbered_of=data["unnumbered_of"],
         verdicts={verdicts[name]: n for name, n in data["verdicts"].items()},
         loss_difference=data["loss_difference"],
     )

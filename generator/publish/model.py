@@ -11,26 +11,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    url: str
-    title: str
-    #: Chapter letter and number of an exercise, e.g. E25.
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A line of a list of facts."""
-
-    name: str
-    value: str
-    note: str = ""
-    url: str = ""
-    #: Where the number comes from: recorded, reconstructed, formula.
-    label: str = ""
-
+from generator.publish.parts import Fact as Fact
+from generator.publish.parts import Link as Link
+from generator.publish.parts import Promise as Promise
+from generator.publish.validation.model import ValidationData
 
 # ---- exercises
 
@@ -163,16 +147,6 @@ class RatioLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """A line of "How right is it?" over all runs."""
-
-    what: str
-    promised: str
-    measured: str
-    runs: int
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedRow:
     """One run of the comparison: its picture and its numbers."""
 
@@ -207,6 +181,8 @@ class HomeData:
     #: What the ratios of this book's runs are, in a sentence.
     ratio_range: str
     ratios: tuple[RatioLine, ...]
+    #: How well a step is predicted that was not recorded.
+    predicted: str
     checks: tuple[Promise, ...]
     contributing: str
     sample: Markup
@@ -392,7 +368,7 @@ class NotFoundData:
     pass
 
 
-Data = ExerciseData | HomeData | RunData | RunsData | DefinitionsData | NotFoundData
+Data = ExerciseData | HomeData | RunData | RunsData | ValidationData | DefinitionsData | NotFoundData
 
 
 @dataclass(frozen=True, slots=True)

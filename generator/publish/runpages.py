@@ -24,15 +24,12 @@ from generator.publish.model import (
     RunLine,
     RunsData,
 )
+from generator.publish.promises import meter
 from generator.publish.urls import RUNS, run_file_url, run_url
 from generator.runs.manifest import FILE_NAME, Manifest
 from generator.timeline.metrics import METRICS, Metric
 from generator.timeline.spans import Timeline
-
-#: What the project promises of every run.
-LOSS_LIMIT = 1e-6
-REPLAY_LIMIT = 0.05
-_METER_LEFT_PX, _METER_LIMIT_PX = 4, 100
+from generator.timeline.validation import LOSS_TOLERANCE, REPLAY_TOLERANCE
 
 
 def run_pages(library: Library, used_in: Mapping[str, Sequence[Link]]) -> tuple[Page, ...]:
@@ -141,18 +138,18 @@ def _checks(library: Library, manifest: Manifest) -> tuple[Check, ...]:
     if found.loss_difference is not None:
         checks.append(Check(
             f"Loss against {manifest.partner}, {len(manifest.steps)} steps, largest relative difference",
-            show.power(found.loss_difference), "10⁻⁶", _meter(found.loss_difference, LOSS_LIMIT),
+            show.power(found.loss_difference), "10⁻⁶", meter(found.loss_difference, LOSS_TOLERANCE),
         ))  # fmt: skip
     if found.calls:
         checks.append(Check(
             "Collectives and sends matched across ranks, all steps",
             f"{show.integer(found.matched)} of {show.integer(found.calls)}", "all",
-            _meter(found.calls - found.matched, found.calls),
+            meter(found.calls - found.matched, found.calls),
         ))  # fmt: skip
     error = found.median_replay_error
     checks.append(Check(
         "Replay with recorded durations against the recorded step, median", show.percent(error, 2),
-        show.percent(REPLAY_LIMIT, 0), _meter(abs(error), REPLAY_LIMIT),
+        show.percent(REPLAY_TOLERANCE, 0), meter(abs(error), REPLAY_TOLERANCE),
     ))  # fmt: skip
     checks.append(
         Check(
@@ -167,12 +164,6 @@ def _checks(library: Library, manifest: Manifest) -> tuple[Check, ...]:
         show.percent(found.spread), "", None,
     ))  # fmt: skip
     return tuple(checks)
-
-
-def _meter(value: float, limit: float) -> int:
-    """Where a value lies on the rail, px; a little beyond its end when it is over the limit."""
-    part = min(value / limit, 1.05) if limit else 0.0
-    return round(_METER_LEFT_PX + part * (_METER_LIMIT_PX - _METER_LEFT_PX))
 
 
 def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tuple[LossLine, ...]:

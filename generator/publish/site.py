@@ -30,6 +30,7 @@ from generator.publish.pages import Context, Links, Origin, exercise_page, link_
 from generator.publish.reference import definitions
 from generator.publish.runpages import run_pages
 from generator.publish.urls import NOT_FOUND, relative, run_file_url
+from generator.publish.validation.page import validation_page
 from generator.runs.manifest import FILE_NAME
 from generator.texts import HIDDEN
 
@@ -71,6 +72,7 @@ def model(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...],
         home_page(book, context),
         *(exercise_page(e, context) for e in exercises),
         *run_pages(library, used_in),
+        validation_page(library),
         definitions(),
         Page(NOT_FOUND, "404.html", "Nothing here", "This page does not exist.", NotFoundData()),
     )

@@ -13,6 +13,7 @@ from generator.lessons.links import Place
 HOME = "index.html"
 RUNS = "runs/index.html"
 DEFINITIONS = "definitions/index.html"
+VALIDATION = "validation/index.html"
 NOT_FOUND = "404.html"
 
 

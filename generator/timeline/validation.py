@@ -5,16 +5,19 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from generator.errors import UserError
 from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
 from generator.runs.reader import read_run, run_ids
-from generator.runs.run import Run
-from generator.timeline.collectives import Verdict, match_step
-from generator.timeline.reconstruct import graph_of, step_wall_ns
-from generator.timeline.replay import recorded_durations, replay
+from generator.runs.run import MISSING, Run
+from generator.timeline.collectives import Verdict, arrivals, match, match_step
+from generator.timeline.graph import Node
+from generator.timeline.reconstruct import graph_of, representative_step, step_wall_ns
+from generator.timeline.replay import recorded_schedule, replay
 
 #: What `verify` lets pass: relative differences of losses, and of a replayed step's duration, for each
 #: run and in the median of runs.
@@ -34,8 +37,15 @@ class Validation:
     #: edges between ranks.
     replay_error: tuple[float, ...]
     replay_error_alone: tuple[float, ...]
-    #: Calls of all recorded steps by verdict.
+    #: Of each timed step: how far that replay moves the end of a call from where it was recorded, at
+    #: most, ns.
+    moved_ns: tuple[int, ...]
+    #: Calls of all recorded steps by verdict, and how many of them ended before they could have.
     verdicts: dict[Verdict, int]
+    early: int
+    #: Of the representative step's calls: how many have the same members without sequence numbers.
+    unnumbered: int
+    unnumbered_of: int
     #: Largest relative difference of a step's loss from the partner's; None without a partner.
     loss_difference: float | None
 
@@ -46,6 +56,10 @@ class Validation:
     @property
     def matched(self) -> int:
         return self.verdicts.get(Verdict.MATCHED, 0)
+
+    @property
+    def largest_move_ns(self) -> int:
+        return max(self.moved_ns)
 
     @property
     def median_replay_error(self) -> float:
@@ -63,30 +77,53 @@ class Validation:
 
 def validate(run: Run, partner: Run | Manifest | None = None) -> Validation:
     """Check a training run against itself and against the partner it shares its losses with."""
-    errors, alone = [], []
+    errors, alone, moved = [], [], []
     walls = tuple(step_wall_ns(run, step) for step in run.manifest.timed_steps)
     for step, wall in zip(run.manifest.timed_steps, walls, strict=True):
         graph = graph_of(run, step)
-        durations = recorded_durations(graph)
-        errors.append(replay(graph, durations).step_ns / wall - 1)
+        recorded = recorded_schedule(graph)
+        durations = recorded.end_ns - recorded.begin_ns
+        laid = replay(graph, durations)
+        errors.append(laid.step_ns / wall - 1)
+        ends = graph.kind == Node.DONE
+        moved.append(int(np.abs(laid.end_ns - recorded.end_ns)[ends].max(initial=0)))
         apart = graph_of(run, step, cross_rank=False)
         alone.append(replay(apart, durations).step_ns / wall - 1)
-    verdicts = Counter(m.verdict for s in run.manifest.steps for m in match_step(run, s.index))
+    matches = [m for s in run.manifest.steps for m in match_step(run, s.index)]
+    same, of = _unnumbered(run)
     return Validation(
         run=run.id,
         step_ns=walls,
         replay_error=tuple(errors),
         replay_error_alone=tuple(alone),
-        verdicts=dict(verdicts),
+        moved_ns=tuple(moved),
+        verdicts=dict(Counter(m.verdict for m in matches)),
+        early=sum(bool(m.early) for m in matches),
+        unnumbered=same,
+        unnumbered_of=of,
         loss_difference=loss_difference(run, partner) if partner else None,
     )
+
+
+def _unnumbered(run: Run) -> tuple[int, int]:
+    """How many of a step's calls are found with the same members where no call has a number, of how many.
+
+    Traces of others may lack them; ours tell whether order, operation, bytes, dtype and times suffice.
+    """
+    step = representative_step(run)
+    calls = [replace(a, seq=MISSING) for trace in run.ranks for a in arrivals(trace, step)]
+    told, found = (
+        {frozenset((a.rank, a.call) for a in m.members) for m in matches}
+        for matches in (match_step(run, step), match(calls))
+    )
+    return len(told & found), len(told)
 
 
 def loss_difference(run: Run, partner: Run | Manifest) -> float:
     """Largest relative difference of losses, step by step, over the steps that both have."""
     steps = partner.steps if isinstance(partner, Manifest) else partner.manifest.steps
-    pairs = zip(run.manifest.steps, steps, strict=False)
-    return max(abs(a.loss / b.loss - 1) for a, b in pairs)
+    losses = {s.index: s.loss for s in steps}
+    return max(abs(s.loss / losses[s.index] - 1) for s in run.manifest.steps if s.index in losses)
 
 
 # ---- all runs of a folder
@@ -172,10 +209,9 @@ def _verify_run(run: Run, known: Mapping[str, Manifest]) -> VerifiedRun:
     for verdict, count in checked.verdicts.items():
         if verdict is not Verdict.MATCHED:
             problem(f"{count} of {checked.calls} calls are not matched: {verdict.value}")
-    early = sum(bool(m.early) for s in manifest.steps for m in match_step(run, s.index))
-    if early:
+    if checked.early:
         problem(
-            f"{early} of {checked.calls} calls ended before their last member had arrived",
+            f"{checked.early} of {checked.calls} calls ended before their last member had arrived",
             "The clocks of its ranks disagree; record it again.",
         )
     if checked.loss_difference is not None and not checked.loss_difference <= LOSS_TOLERANCE:

@@ -18,6 +18,7 @@ LOOKED_AT = (
     "index.html",
     "404.html",
     "definitions/index.html",
+    "validation/index.html",
     "runs/index.html",
     "runs/3d/index.html",
     "runs/collectives/index.html",

@@ -6,13 +6,14 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.errors import UserError
 from generator.lessons.expressions import evaluate, references
 from generator.units import magnitude, show
 from tests.lessons.small import VOCABULARY, scope
+from tests.properties import examples
 
 
 def number(text: str, unit: str = "") -> float:
@@ -195,7 +196,7 @@ def test_nothing_but_the_language_is_evaluated(text: str) -> None:
     assert "ex.md:7: " in refusal(text)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.text(alphabet="abcsort_time()[]{}'\".,*+-/<>=!: \n0123456789@\\µ…", max_size=40))
 def test_any_text_gives_a_value_or_one_clear_line(text: str) -> None:
     try:

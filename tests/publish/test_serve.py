@@ -75,7 +75,7 @@ def test_a_change_is_built_and_served(small: Book) -> None:
         toml = small.root / "book.toml"
         toml.write_text(toml.read_text().replace("A small book", "A new title"))
         wait_for("Changed: book.toml", 1)
-        wait_for("10 pages", 2)
+        wait_for("11 pages", 2)
         with urllib.request.urlopen(address) as answer:
             assert b"A new title" in answer.read()
     finally:

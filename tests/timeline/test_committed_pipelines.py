@@ -14,7 +14,8 @@ from generator.timeline.metrics import METRICS, PIPELINE_WORK
 from generator.timeline.reconstruct import graph_of, representative_step
 from generator.timeline.replay import replay
 from generator.timeline.spans import Activity, Spans
-from tests.committed import at_unit_cost, batch, manifest, model, run, timeline, unit_costs
+from generator.timeline.unitcost import unit_costs
+from tests.committed import at_unit_cost, batch, manifest, model, run, timeline
 
 P, M = 4, 8
 ONE_STAGE = ("pp-gpipe", "pp-1f1b", "pp-unequal", "pp-balanced", "pp-gpipe-slow", "pp-1f1b-slow")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from generator.timeline.critical import CriticalPath, critical_path
 from generator.timeline.replay import recorded_schedule
@@ -21,6 +21,7 @@ from generator.timeline.whatif import (
     what_if_graph,
 )
 from tests.committed import calibration_of, ids_with_steps, run
+from tests.properties import examples
 from tests.timeline.synthetic import Issue, Script, Wait, Work, one_f_one_b, write_run
 from tests.timeline.test_whatif import known, made, scripts, what_ifs
 
@@ -40,7 +41,7 @@ def tiles(path: CriticalPath) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(scripts(), what_ifs())
 def test_the_pieces_tile_the_step_under_any_what_if(all_scripts: list[Script], asked: WhatIf) -> None:
     what = made(all_scripts, "isolated")
@@ -51,7 +52,7 @@ def test_the_pieces_tile_the_step_under_any_what_if(all_scripts: list[Script], a
     assert path_of(what, what_if) == path
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts())
 def test_what_is_not_on_the_path_wins_nothing_and_what_is_on_it_costs_twice_when_doubled(
     all_scripts: list[Script],

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.runs.run import Run
@@ -16,6 +16,7 @@ from generator.timeline.links import FreeLink
 from generator.timeline.metrics import METRICS
 from generator.timeline.reconstruct import graph_of, reconstruct, timeline_of
 from generator.timeline.replay import isolated_durations, recorded_durations, replay, scale_rank
+from tests.properties import examples
 from tests.timeline.synthetic import Issue, Script, Wait, Work, end_ns, one_f_one_b, simulate, write_run
 
 RANKS = 3
@@ -47,7 +48,7 @@ def run_of(all_scripts: list[Script], **more: object) -> Run:
         return write_run(Path(folder), all_scripts, **more)  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(scripts(), st.lists(st.integers(0, 50), min_size=RANKS, max_size=RANKS))
 def test_replay_with_recorded_durations_gives_back_a_consistent_run(
     all_scripts: list[Script], begin: list[int]
@@ -59,7 +60,7 @@ def test_replay_with_recorded_durations_gives_back_a_consistent_run(
     assert reconstruct(run, mode="recorded").step_ns == expected
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts(), st.integers(0, 10_000), st.integers(0, 400))
 def test_longer_durations_never_end_earlier(all_scripts: list[Script], pick: int, more: int) -> None:
     graph = graph_of(run_of(all_scripts), 0)
@@ -69,7 +70,7 @@ def test_longer_durations_never_end_earlier(all_scripts: list[Script], pick: int
     assert np.all(replay(graph, longer).end_ns >= replay(graph, durations).end_ns)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts())
 def test_every_instant_of_a_rank_belongs_to_one_span(all_scripts: list[Script]) -> None:
     timeline = reconstruct(run_of(all_scripts), mode="recorded")
@@ -80,7 +81,7 @@ def test_every_instant_of_a_rank_belongs_to_one_span(all_scripts: list[Script]) 
         assert np.array_equal(spans.start_ns[1:], spans.end_ns[:-1])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(scripts(), st.integers(0, RANKS - 1), st.integers(1000, 3000))
 def test_a_slower_rank_shifts_replay_as_the_simulation_says(
     all_scripts: list[Script], rank: int, per_mille: int

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.errors import UserError
@@ -28,6 +28,7 @@ from generator.timeline.whatif import (
     what_if_timeline,
 )
 from tests.committed import calibration_of, ids_with_steps, run
+from tests.properties import examples
 from tests.timeline.synthetic import Issue, Laid, Script, Wait, Work, one_f_one_b, simulate, write_run
 from tests.timeline.test_links import calibration, sends
 
@@ -158,7 +159,7 @@ def end_of(laid: list[Laid]) -> int:
     return max(max([lane.items[-1][2], *lane.done.values()]) for lane in laid)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(scripts(), what_ifs(), st.booleans())
 def test_a_what_if_is_what_the_simulation_of_the_changed_scripts_says(
     all_scripts: list[Script], asked: WhatIf, isolated: bool
@@ -172,7 +173,7 @@ def test_a_what_if_is_what_the_simulation_of_the_changed_scripts_says(
 # ---- what it must never do
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts(), st.sampled_from(["recorded", "isolated"]))
 def test_a_what_if_that_changes_nothing_changes_nothing(all_scripts: list[Script], mode: str) -> None:
     what = made(all_scripts, mode)
@@ -199,7 +200,7 @@ def test_it_changes_nothing_in_any_committed_run_and_free_communication_is_a_fre
             assert replay_what_if(what, WhatIf(free_ops=frozenset(what.ops))).step_ns == free.step_ns
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(scripts(), what_ifs(), st.data())
 def test_a_larger_factor_never_ends_anything_earlier_nor_a_wider_link_later(
     all_scripts: list[Script], asked: WhatIf, data: st.DataObject
@@ -236,7 +237,7 @@ def test_a_larger_factor_never_ends_anything_earlier_nor_a_wider_link_later(
         assert np.all(replay_what_if(what, other).end_ns <= end)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts(), st.sampled_from(OPS))
 def test_to_let_a_call_block_that_blocks_already_changes_nothing(all_scripts: list[Script], op: str) -> None:
     at_once: list[Script] = []
@@ -279,7 +280,7 @@ def test_balance_shares_a_pipelines_phases_by_rank_as_no_rank_has_anothers_layer
     assert replay_what_if(what, WhatIf(balance=True)).step_ns == end_of(simulate(equal))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(scripts())
 def test_balance_keeps_the_sum_of_work_and_leaves_no_rank_with_more(all_scripts: list[Script]) -> None:
     what = made(all_scripts)
@@ -370,7 +371,7 @@ any_what_ifs = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(any_what_ifs)
 def test_a_what_if_survives_its_text_which_needs_no_escape_in_an_address(what_if: WhatIf) -> None:
     text = what_if_text(what_if)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from simpleeval import SimpleEval
 
 from generator.errors import did_you_mean
-from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, ZERO, Wrong, bare, exact, guarded, plain, truth
+from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, ZERO, Wrong, exact, guarded, plain, truth
+from generator.lessons.closed_forms import closed_form
 from generator.lessons.scope import Scope
 from generator.lessons.syntax import Written, parse, written
 from generator.lessons.vocabulary import (
@@ -32,7 +33,7 @@ from generator.lessons.vocabulary import (
     metric_label,
 )
 from generator.runs.manifest import Manifest
-from generator.units import UNITS, kind_of, quantity, same_kind, unit
+from generator.units import UNITS, quantity
 
 if TYPE_CHECKING:
     from pint import Quantity
@@ -290,7 +291,7 @@ class _Evaluator:
         functions = dict(FUNCTIONS)
         functions |= {name: self._metric(name) for name in vocabulary.metrics}
         functions |= {name: self._fact(name) for name in vocabulary.facts}
-        functions |= {name: self._formula(name) for name in vocabulary.formulas}
+        functions |= {name: closed_form(name, formula) for name, formula in vocabulary.formulas.items()}
         names = {"true": True, "false": False, **{u: quantity(1, u) for u in _UNIT_NAMES}}
         engine = SimpleEval(operators=OPERATORS, functions=functions, names=names)
         handlers: dict[type[ast.AST], Callable[[Any], Any]] = {
@@ -390,43 +391,3 @@ class _Evaluator:
 
     def _stated(self, fact: Fact, manifest: Manifest, filters: dict[str, Any]) -> Any:
         return guarded(lambda: quantity(exact(fact.function(manifest, **filters)), fact.unit))
-
-    def _formula(self, name: str) -> Callable[..., Any]:
-        formula = self._scope.vocabulary.formulas[name]
-
-        units: Mapping[str, str] = getattr(formula, "units", {})
-        names = tuple(inspect.signature(formula.function).parameters)
-
-        def call(*values: Any, **named: Any) -> Any:
-            given = dict(zip(names, values, strict=False)) | named
-            unit_cost = _unit_cost(given, units)
-            if not unit_cost:
-                for parameter in (p for p in given if p in units):
-                    _check_kind(name, parameter, given[parameter], units[parameter])
-            # Closed forms take bare numbers: pure, or in the units in which runs are stored.
-            numbers = {parameter: bare(value) for parameter, value in given.items()}
-            shown = "" if unit_cost and formula.unit == "ns" else formula.unit
-            return guarded(lambda: quantity(exact(formula.function(**numbers)), shown))
-
-        return call
-
-
-def _unit_cost(given: Mapping[str, Any], units: Mapping[str, str]) -> bool:
-    """Whether a formula of times alone is given pure numbers for all of them: a schedule at unit cost."""
-    times = [p for p in given if units.get(p) == "ns"]
-    return bool(times) and set(units.values()) <= {"", "ns"} and all(_is_pure(given[p]) for p in given)
-
-
-def _is_pure(value: Any) -> bool:
-    return value is ZERO or (
-        not isinstance(value, str | list | bool) and kind_of(value) == kind_of(quantity(0))
-    )
-
-
-def _check_kind(name: str, parameter: str, value: Any, unit_text: str) -> None:
-    """Raise Wrong where a formula is given, say, a time for a size."""
-    wanted = unit(unit_text)
-    if value is ZERO or isinstance(value, str | list | bool) or same_kind(value, wanted):
-        return
-    remedy = f"Give it with a unit, such as 1 * {unit_text.replace('/', ' / ')}." if unit_text else "Divide."
-    raise Wrong(f"{parameter} of {name} is {kind_of(wanted)}, not {kind_of(value)}", remedy)

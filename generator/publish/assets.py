@@ -18,7 +18,8 @@ CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "valid
 JS = (
     "store", "numbers", "key", "grade", "progress", "pips", "questions",
     *(f"timeline/{name}" for name in (
-        "registry", "scale", "levels", "layout", "link", "draw", "commands", "hands", "view",
+        "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
+        "scale", "levels", "layout", "link", "draw", "commands", "hands", "view",
     )),
     "page",
 )  # fmt: skip

@@ -18,9 +18,11 @@ from typing import TypeVar
 Read = TypeVar("Read")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-#: The parts of the generator that a reconstruction depends on, and those that its pictures add.
+#: The parts of the generator that a reconstruction depends on, and those that its pictures and its data for
+#: the browser add.
 RECONSTRUCTION = ("runs", "timeline", "texts.py", "units.py", "errors.py")
 PICTURES = (*RECONSTRUCTION, "publish/figures", "publish/illustrate.py", "publish/show.py")
+DATA = (*RECONSTRUCTION, "publish/pack.py", "publish/columnar.py", "publish/figures")
 
 
 class Cache:

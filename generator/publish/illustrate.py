@@ -51,7 +51,15 @@ def run_figures(
     # Drawing takes most of a build in which no run has changed.
     rows = library.drawn(manifest.id, make)
     return tuple(
-        RunFigure(title, note, label, Markup(svg), Markup(table), mode)
+        RunFigure(
+            title,
+            note,
+            label,
+            Markup(svg),
+            Markup(table),
+            mode,
+            library.data_url(manifest.id) if mode else "",
+        )
         for title, note, label, svg, table, mode in rows
     )
 

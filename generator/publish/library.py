@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import orjson
 
 from generator.book import Book
 from generator.errors import UserError
-from generator.publish.cache import PICTURES, Cache, key
+from generator.publish import pack
+from generator.publish.cache import DATA, PICTURES, Cache, key
+from generator.publish.urls import run_data_url
 from generator.runs.manifest import FILE_NAME, Manifest
 from generator.runs.reader import read_manifests, read_run
 from generator.runs.run import Run
@@ -39,6 +42,7 @@ class Library:
         self._unit_costs: dict[str, Timeline] = {}
         self._validations: dict[str, Validation] = {}
         self._core_checks: tuple[CoreCheck, ...] | None = None
+        self._data: dict[str, bytes] = {}
         self._data: dict[str, bytes] = {}
         self._broken: dict[str, UserError] = {}
         self._inputs: dict[str, bytes] = {}
@@ -71,6 +75,26 @@ class Library:
     def steps(self, run_id: str) -> tuple[Timeline, ...]:
         """Every step of a run as it was recorded."""
         return tuple(self._timeline(run_id, "recorded", s.index) for s in self.manifests[run_id].steps)
+
+    def data(self, run_id: str) -> bytes:
+        """The script that gives the browser a run's representative step, in every mode of a timeline."""
+        if run_id not in self._data:
+            self._data[run_id] = self._pack(run_id)
+        return self._data[run_id]
+
+    def data_url(self, run_id: str) -> str:
+        """Where the site has that script."""
+        return run_data_url(run_id, hashlib.sha256(self.data(run_id)).hexdigest()[:12])
+
+    def _pack(self, run_id: str) -> bytes:
+        calibration = self.manifests[run_id].link.calibration
+        parts = [LINK_MODEL.encode(), *map(self._input, filter(None, (run_id, calibration)))]
+
+        def make() -> bytes:
+            by = self._run(calibration) if calibration else None
+            return pack.script(self._run(run_id), link_model=LINK_MODEL, calibration=by).encode()
+
+        return self._cache.load(key("data", parts, DATA), make, bytes)
 
     def validation(self, run_id: str) -> Validation:
         """How right a run and its reconstruction are."""

@@ -393,5 +393,5 @@ class Site:
     #: Terms on which text and recordings are given; may be empty.
     licence: str
     pages: tuple[Page, ...]
-    #: Address in the site to the file that is copied there.
-    files: tuple[tuple[str, Path], ...]
+    #: Address in the site to what lies there: its content, or the file that is copied.
+    files: tuple[tuple[str, bytes | Path], ...]

@@ -226,6 +226,7 @@ class _Writer:
             numbers=numbers,
             caption=self.inline(figure.caption, figure.line),
             mode_id=figure.mode,
+            data_url=library.data_url(figure.run),
         )  # fmt: skip
 
     def _question(self, question: ResolvedQuestion, number: int) -> QuestionRow:

@@ -76,11 +76,12 @@ def model(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...],
         definitions(),
         Page(NOT_FOUND, "404.html", "Nothing here", "This page does not exist.", NotFoundData()),
     )
-    files = [
+    files: list[tuple[str, bytes | Path]] = [
         (run_file_url(m.id, name), library.folder(m.id) / name)
         for m in library.manifests.values()
         for name in (FILE_NAME, *(r.file for r in m.ranks))
     ]
+    files += [(library.data_url(m.id), library.data(m.id)) for m in library.with_steps]
     url = book.url if not book.url or book.url.endswith("/") else f"{book.url}/"
     return Site(book.title, book.description, url, book.source, book.licence, pages, tuple(files))
 

@@ -35,6 +35,11 @@ def run_file_url(run_id: str, name: str) -> str:
     return f"runs/{run_id}/{name}"
 
 
+def run_data_url(run_id: str, digest: str) -> str:
+    """Where the script with a run's data lies; its name changes with the data."""
+    return f"runs/{run_id}/data.{digest}.js"
+
+
 def relative(source: str, target: str) -> str:
     """The link from page `source` to `target` (which may carry a #fragment)."""
     path, hash_sign, fragment = target.rpartition("#")

@@ -118,7 +118,7 @@ def timeline_of(
     step_ns = schedule.step_ns
     calls = {(m.rank, m.call): i for i, match in enumerate(graph.matches) for m in match.members}
     schedule_of = run.manifest.schedule
-    received = _received(run)
+    received = received_bytes(run)
     return Timeline(
         run=run.id,
         mode=mode,
@@ -221,7 +221,7 @@ def _computation(
     )
 
 
-def _received(run: Run) -> dict[tuple[int, int], int]:
+def received_bytes(run: Run) -> dict[tuple[int, int], int]:
     """(rank, row of the issuing event) to the bytes that an all-to-all with uneven parts brings there."""
     return {
         (trace.rank, int(trace.row[i])): int(trace.received[i])

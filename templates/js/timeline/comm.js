@@ -1,0 +1,97 @@
+// @ts-check
+"use strict";
+var Shardbook = Shardbook || {};
+
+/**
+ * The communication lane of a rank: when its calls wait and when they are in transfer, one thing at a time, as in
+ * generator/publish/figures/lanes.py. Where calls overlap the one that began last lies on top, and a transfer above
+ * every wait. Knows calls and idle times, and no page.
+ */
+Shardbook.comm = (function () {
+  const { KIND } = Shardbook.model;
+  /** @typedef {{ start: number, end: number, kind: number, call: number, row: number }} Part */
+
+  /**
+   * @param {RunData} data @param {CallModel[]} calls @param {{ start: number[], end: number[], labels: number[][] }} own what its
+   *   thread does @param {number} rank @returns {Spans}
+   */
+  function lane(data, calls, own, rank) {
+    const parts = [...waits(calls, own, rank), ...transfers(calls, rank)].filter((part) => part.end > part.start);
+    const found = topmost(parts), ops = data.columns.matchOp;
+    return {
+      n: found.length, start: Float64Array.from(found, (p) => p.start), end: Float64Array.from(found, (p) => p.end),
+      kind: Uint8Array.from(found, (p) => p.kind), name: Int32Array.from(found, (p) => ops[p.call]),
+      layer: Int16Array.from(found, (p) => calls[p.call].layer),
+      microbatch: Int16Array.from(found, (p) => calls[p.call].microbatch),
+      chunk: new Int16Array(found.length).fill(-1), module: new Int8Array(found.length).fill(-1),
+      call: Int32Array.from(found, (p) => p.call), row: Int32Array.from(found, (p) => p.row),
+    };
+  }
+
+  /**
+   * When each call has the link. Those of one group run one after the other: one that has all its members while the
+   * one before still runs gets its turn then. @param {CallModel[]} calls @param {number} rank @returns {Part[]}
+   */
+  function transfers(calls, rank) {
+    /** @type {Map<string, number>} */
+    const free = new Map();
+    return parts(calls, rank, (m) => [m.begin, m.end])
+      .sort((a, b) => a.end - b.end || a.start - b.start || a.call - b.call)
+      .map((part) => {
+        const { group, p2p } = calls[part.call], start = p2p ? part.start : Math.max(part.start, free.get(group) ?? 0);
+        free.set(group, part.end);
+        return { ...part, start, kind: KIND.TRANSFER };
+      });
+  }
+
+  /**
+   * A collective waits from its arrival to its begin. A send or receive has no wait of its own, but a rank that stands
+   * still until its neighbour has sent waits for it. @param {CallModel[]} calls
+   * @param {{ start: number[], end: number[], labels: number[][] }} own @param {number} rank @returns {Part[]}
+   */
+  function waits(calls, own, rank) {
+    const still = own.labels.flatMap(([kind], i) => (kind === KIND.BLOCKED || kind === KIND.IDLE ? [i] : []));
+    return parts(calls, rank, (m) => [m.arrive, m.begin]).flatMap((part) =>
+      calls[part.call].p2p
+        ? still
+            .filter((i) => own.start[i] < part.end && own.end[i] > part.start)
+            .map((i) => ({ ...part, start: Math.max(part.start, own.start[i]), end: Math.min(part.end, own.end[i]) }))
+        : [part],
+    );
+  }
+
+  /** A part for each call of a rank. @param {CallModel[]} calls @param {number} rank @param {(member: Member) => [number, number]} when @returns {Part[]} */
+  function parts(calls, rank, when) {
+    return calls.flatMap((call, index) =>
+      call.members.filter((m) => m.rank === rank).map((m) => {
+        const [start, end] = when(m);
+        return { start, end, kind: KIND.WAIT, call: index, row: m.row };
+      }),
+    );
+  }
+
+  /** What is seen of parts that lie on each other. @param {Part[]} parts @returns {Part[]} */
+  function topmost(parts) {
+    const order = parts.slice().sort((a, b) => a.start - b.start), out = /** @type {Part[]} */ ([]);
+    const times = Float64Array.from(parts.flatMap((part) => [part.start, part.end])).sort();
+    let open = /** @type {Part[]} */ ([]), next = 0;
+    for (let i = 0; i + 1 < times.length; i++) {
+      const start = times[i], end = times[i + 1];
+      if (end === start) continue;
+      while (next < order.length && order[next].start <= start) open.push(order[next++]);
+      open = open.filter((part) => part.end > start);
+      if (!open.length) continue;
+      const top = open.reduce((a, b) => (above(b, a) ? b : a)), last = out[out.length - 1];
+      if (last && last.end === start && last.call === top.call && last.kind === top.kind) last.end = end;
+      else out.push({ ...top, start, end });
+    }
+    return out;
+  }
+
+  /** @param {Part} a @param {Part} b */
+  function above(a, b) {
+    return (a.kind - b.kind || a.start - b.start || b.end - a.end || a.call - b.call) > 0;
+  }
+
+  return { lane };
+})();

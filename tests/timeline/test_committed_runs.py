@@ -61,8 +61,11 @@ def test_a_run_does_the_work_of_its_partner(run_id: str) -> None:
     assert ours.model is not None
     assert theirs.model is not None
     assert ours.model.parameters == theirs.model.parameters
-    losses, expected = ([s.loss for s in m.steps] for m in (ours, theirs))
-    assert losses == pytest.approx(expected, rel=LOSS_TOLERANCE)
+    losses, expected = ({s.index: s.loss for s in m.steps} for m in (ours, theirs))
+    common = sorted(losses.keys() & expected)
+    # Runs that are recorded in turn share the training: each has every other step.
+    assert len(common) >= len(expected) // 2
+    assert [losses[i] for i in common] == pytest.approx([expected[i] for i in common], rel=LOSS_TOLERANCE)
     # Were there no training, equal losses would say little.
     assert len(set(losses)) == len(losses) >= 5
 

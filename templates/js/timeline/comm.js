@@ -4,12 +4,12 @@ var Shardbook = Shardbook || {};
 
 /**
  * The communication lane of a rank: when its calls wait and when they are in transfer, one thing at a time, as in
- * generator/publish/figures/lanes.py. Where calls overlap the one that began last lies on top, and a transfer above
- * every wait. Knows calls and idle times, and no page.
+ * generator/publish/figures/lanes.py. Where calls overlap the one that has the link lies on top, then what else is
+ * in transfer, then waits; of two alike the one that began last. Knows calls and idle times, and no page.
  */
 Shardbook.comm = (function () {
   const { KIND } = Shardbook.model;
-  /** @typedef {{ start: number, end: number, kind: number, call: number, row: number }} Part */
+  /** `level`: what lies on top of what. @typedef {{ start: number, end: number, kind: number, level: number, call: number, row: number }} Part */
 
   /**
    * @param {RunData} data @param {CallModel[]} calls @param {{ start: number[], end: number[], labels: number[][] }} own what its
@@ -29,18 +29,20 @@ Shardbook.comm = (function () {
   }
 
   /**
-   * When each call has the link. Those of one group run one after the other: one that has all its members while the
-   * one before still runs gets its turn then. @param {CallModel[]} calls @param {number} rank @returns {Part[]}
+   * When each call is in transfer, and when it has the link. Those of one group run one after the other: one that has
+   * all its members while the one before still runs gets its turn then. @param {CallModel[]} calls
+   * @param {number} rank @returns {Part[]}
    */
   function transfers(calls, rank) {
     /** @type {Map<string, number>} */
     const free = new Map();
     return parts(calls, rank, (m) => [m.begin, m.end])
       .sort((a, b) => a.end - b.end || a.start - b.start || a.call - b.call)
-      .map((part) => {
-        const { group, p2p } = calls[part.call], start = p2p ? part.start : Math.max(part.start, free.get(group) ?? 0);
+      .flatMap((part) => {
+        const { group, p2p } = calls[part.call], turn = p2p ? part.start : Math.max(part.start, free.get(group) ?? 0);
         free.set(group, part.end);
-        return { ...part, start, kind: KIND.TRANSFER };
+        const early = { ...part, end: turn, kind: KIND.TRANSFER, level: 1 };
+        return [early, { ...early, start: turn, end: part.end, level: 2 }];
       });
   }
 
@@ -65,7 +67,7 @@ Shardbook.comm = (function () {
     return calls.flatMap((call, index) =>
       call.members.filter((m) => m.rank === rank).map((m) => {
         const [start, end] = when(m);
-        return { start, end, kind: KIND.WAIT, call: index, row: m.row };
+        return { start, end, kind: KIND.WAIT, level: 0, call: index, row: m.row };
       }),
     );
   }
@@ -90,7 +92,7 @@ Shardbook.comm = (function () {
 
   /** @param {Part} a @param {Part} b */
   function above(a, b) {
-    return (a.kind - b.kind || a.start - b.start || b.end - a.end || a.call - b.call) > 0;
+    return (a.level - b.level || a.start - b.start || b.end - a.end || a.call - b.call) > 0;
   }
 
   return { lane };

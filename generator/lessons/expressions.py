@@ -1,7 +1,8 @@
 """The language of answers: arithmetic over the metrics of timelines, facts of runs and closed forms.
 
 `exposed_comm(rank=0) / step_time()` is evaluated over a Scope. Every metric takes, besides its own
-filters, `run`, `mode` and `step`; `rank='each'` gives one value a rank, for min, max, sum and mean.
+filters, `run`, `mode`, `step` and `what_if` (the step laid out again with something changed, as in
+`step_time(what_if='bandwidth=2000')`); `rank='each'` gives one value a rank, for min, max, sum and mean.
 Names are checked before anything is computed, values carry units, a formula is given values of the kind
 that it asks for, and a value knows whether it was recorded, reconstructed or follows from a formula.
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from simpleeval import SimpleEval
 
-from generator.errors import did_you_mean
+from generator.errors import UserError, did_you_mean
 from generator.lessons.arithmetic import FUNCTIONS, OPERATORS, ZERO, Wrong, exact, guarded, plain, truth
 from generator.lessons.closed_forms import closed_form
 from generator.lessons.scope import Scope
@@ -33,6 +34,7 @@ from generator.lessons.vocabulary import (
     metric_label,
 )
 from generator.runs.manifest import Manifest
+from generator.timeline.whatif_text import NOTHING, parse_what_if
 from generator.units import UNITS, quantity
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Value:
 
     #: A quantity with its unit, or true or false.
     result: Quantity[Any] | bool
-    #: "recorded", "reconstructed" or "formula": the least direct of what went in.
+    #: "recorded", "reconstructed", "what-if" or "formula": the least direct of what went in.
     label: str
 
 
@@ -80,6 +82,8 @@ class Reference:
     #: The run that was asked for by name; empty for the page's own.
     run: str
     mode: str
+    #: Text of what is changed; empty for the step as it is.
+    what_if: str = ""
 
 
 def evaluate(text: str, scope: Scope, *, path: Path | None = None, line: int | None = None) -> Value:
@@ -195,7 +199,7 @@ def _usage(name: str, known: tuple[str, ...]) -> str:
 
 def _parameters(name: str, vocabulary: Vocabulary) -> tuple[str, ...] | None:
     if name in vocabulary.metrics:
-        return (*filters_of(vocabulary.metrics[name].function), "run", "mode", "step")
+        return (*filters_of(vocabulary.metrics[name].function), "run", "mode", "step", "what_if")
     if name in vocabulary.facts:
         return (*filters_of(vocabulary.facts[name].function), "run")
     if name in vocabulary.formulas:
@@ -212,11 +216,22 @@ def _check_filter(source: Written, keyword: ast.keyword) -> None:
             raise source.error(f"'{name}' must be text", f"Write {name}='…'.", keyword)
         if choices and node.value not in choices:
             raise source.error(f"unknown {name} '{node.value}'", did_you_mean(node.value, choices), node)
+        if name == "what_if":
+            _check_what_if(source, node)
     elif name == "rank" and isinstance(node, ast.Constant) and node.value == "each":
         return
     elif not (isinstance(node, ast.Constant) and type(node.value) is int):
         also = " or 'each'" if name == "rank" else ""
         raise source.error(f"'{name}' must be a whole number{also}", f"Write {name}=0.", keyword)
+
+
+def _check_what_if(source: Written, node: ast.Constant) -> None:
+    try:
+        changed = parse_what_if(str(node.value))
+    except UserError as error:
+        raise source.error(error.what, error.remedy, node) from None
+    if changed == NOTHING:
+        raise source.error("this what-if changes nothing", "Leave 'what_if' out.", node)
 
 
 def _references(
@@ -245,6 +260,7 @@ def _references(
                     kind,
                     str(given.get("run", "")) if named else "",
                     str(given.get("mode", MODES[0])) if kind == "metric" else "",
+                    str(given.get("what_if", "")) if kind == "metric" else "",
                 ),
             )
 
@@ -267,11 +283,15 @@ def _label(source: Written, tree: ast.expr, vocabulary: Vocabulary) -> str:
     found = set()
     for _, r in _references(source, tree, vocabulary):
         if r.kind == "metric":
-            found.add(metric_label(vocabulary.metrics[r.name], r.mode))
+            label = metric_label(vocabulary.metrics[r.name], r.mode)
+            # What was counted or held stays so; only times follow from what is changed.
+            found.add("what-if" if r.what_if and label != "formula" else label)
         elif r.kind == "fact":
             found.add(vocabulary.facts[r.name].label or "formula")
     if found <= {"formula"}:
         return "formula"
+    if "what-if" in found:
+        return "what-if"
     return "recorded" if found <= {"formula", "recorded"} else "reconstructed"
 
 
@@ -289,10 +309,13 @@ class _Evaluator:
     def run(self, tree: ast.expr) -> Any:
         vocabulary = self._scope.vocabulary
         functions = dict(FUNCTIONS)
-        functions |= {name: self._metric(name) for name in vocabulary.metrics}
-        functions |= {name: self._fact(name) for name in vocabulary.facts}
-        functions |= {name: closed_form(name, formula) for name, formula in vocabulary.formulas.items()}
-        names = {"true": True, "false": False, **{u: quantity(1, u) for u in _UNIT_NAMES}}
+        # Of a long vocabulary an expression names a few words.
+        said = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        functions |= {name: self._metric(name) for name in said & vocabulary.metrics.keys()}
+        functions |= {name: self._fact(name) for name in said & vocabulary.facts.keys()}
+        functions |= {name: closed_form(name, vocabulary.formulas[name])
+                      for name in said & vocabulary.formulas.keys()}  # fmt: skip
+        names = {"true": True, "false": False, **{u: quantity(1, u) for u in said.intersection(_UNIT_NAMES)}}
         engine = SimpleEval(operators=OPERATORS, functions=functions, names=names)
         handlers: dict[type[ast.AST], Callable[[Any], Any]] = {
             kind: engine.nodes[kind]
@@ -335,9 +358,11 @@ class _Evaluator:
     def _metric(self, name: str) -> Callable[..., Any]:
         metric = self._scope.vocabulary.metrics[name]
 
-        def call(run: str = "", mode: str = MODES[0], step: Any = None, **filters: Any) -> Any:
+        def call(
+            run: str = "", mode: str = MODES[0], step: Any = None, what_if: str = "", **filters: Any
+        ) -> Any:
             run = run or self._scope.default_run
-            timeline = self._timeline(run, mode, None if step is None else plain(step))
+            timeline = self._timeline(run, mode, None if step is None else plain(step), what_if)
             given = {k: plain(v) for k, v in filters.items()}
             known = [r.rank for r in timeline.ranks]
             if given.get("rank") == "each":
@@ -357,17 +382,18 @@ class _Evaluator:
 
         return call
 
-    def _timeline(self, run: str, mode: str, step: int | None) -> Any:
+    def _timeline(self, run: str, mode: str, step: int | None, what_if: str) -> Any:
         """The representative step of a run, or another that was not spent on watching memory."""
+        changed = {"what_if": what_if} if what_if else {}
         if step is None:
-            return self._scope.timelines(run, mode)
+            return guarded(lambda: self._scope.timelines(run, mode, **changed))
         usable = [s.index for s in self._scope.manifests[run].steps if not s.detail]
         if step not in usable:
             raise Wrong(
                 f"the run '{run}' has no step {step} whose times can be used",
                 f"Its steps are {', '.join(map(str, usable))}.",
             )
-        return self._scope.timelines(run, mode, step)
+        return guarded(lambda: self._scope.timelines(run, mode, step, **changed))
 
     def _measure(self, metric: Any, timeline: Any, filters: dict[str, Any]) -> Any:
         return guarded(lambda: quantity(exact(metric.function(timeline, **filters)), metric.unit))

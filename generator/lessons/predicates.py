@@ -1,43 +1,55 @@
-"""The language of `focus`: which spans and calls of a timeline are meant.
+"""The language of `focus` and `pick`: a predicate over the labels of an event, or of a gap.
 
-`phase == 'backward' and layer == 3` is a predicate over the labels of an event. A label that an
-event does not have (a layer outside of the blocks) is equal to nothing and on no side of a number.
+In `phase == 'backward' and layer == 3` a label that an event does not have (a layer outside of the
+blocks) is equal to nothing and on no side of a number. What the events of a timeline are, and which
+labels they have, is in generator.lessons.events.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from generator.errors import did_you_mean
 from generator.lessons.syntax import Written, parse, written
 from generator.lessons.vocabulary import OPERATIONS, PHASES, TEXT_FILTERS
-from generator.timeline.spans import COMPUTATION, Activity, Call, RankTimeline, Timeline
+from generator.timeline.spans import Activity
 
-Label = str | int | None
+Label = str | int | float | None
 
 #: In the order of their numbers in a lane.
 MODULES = TEXT_FILTERS["module"]
 ACTIVITIES = tuple(a.name.lower() for a in Activity)
-#: Labels that are text, and what they can say; groups are named by the runs.
-_TEXT: dict[str, tuple[str, ...]] = {
-    "phase": PHASES,
-    "op": OPERATIONS,
-    "activity": ACTIVITIES,
-    "module": MODULES,
-    "group": (),
-}
-_NUMBERS = ("layer", "microbatch", "chunk", "rank")
-NAMES = (*_TEXT, *_NUMBERS)
 
-_ALLOWED: tuple[type[ast.AST], ...] = (
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The labels that a predicate can ask about."""
+
+    #: Labels that are text, and what they can say; nothing where the runs name it.
+    text: Mapping[str, tuple[str, ...]]
+    whole: tuple[str, ...]
+    #: Labels that are a number from 0 to 1.
+    shares: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.text, *self.whole, *self.shares)
+
+
+EVENTS = Language(
+    text={"phase": PHASES, "op": OPERATIONS, "activity": ACTIVITIES, "module": MODULES, "group": ()},
+    whole=("layer", "microbatch", "chunk", "rank", "seq"),
+    shares=("exposed",),
+)
+#: A gap lies between a block of one phase and one of another; the first and the last have one side only.
+GAPS = Language(text={"after": PHASES, "before": PHASES}, whole=("rank",))
+
+ALLOWED: tuple[type[ast.AST], ...] = (
     ast.BoolOp,
     ast.And,
     ast.Or,
@@ -80,14 +92,22 @@ class Predicate:
     tree: ast.expr | None
 
 
-def parse_predicate(text: str, *, path: Path | None = None, line: int | None = None) -> Predicate:
+def parse_predicate(
+    text: str, *, path: Path | None = None, line: int | None = None, language: Language = EVENTS
+) -> Predicate:
     """Read and check a predicate. Raises UserError with file, line and character."""
     source = written(text, path, line)
     if not source.text:
         return Predicate("", None)
-    tree = parse(source, _ALLOWED)
-    _check(source, tree)
+    tree = parse(source, ALLOWED)
+    check_predicate(source, tree, language)
     return Predicate(source.text, tree)
+
+
+def names_in(predicate: Predicate) -> frozenset[str]:
+    """The labels that a predicate asks about."""
+    tree = predicate.tree
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)) if tree else frozenset()
 
 
 def matches(predicate: Predicate, **labels: Label) -> bool:
@@ -95,85 +115,30 @@ def matches(predicate: Predicate, **labels: Label) -> bool:
     return predicate.tree is not None and _holds(predicate.tree, labels)
 
 
-def match_spans(predicate: Predicate, timeline: Timeline, lane: RankTimeline) -> npt.NDArray[np.bool_]:
-    """Which spans of a rank's computation lane are meant: bool [spans]."""
-    spans = lane.computation
-    kept: dict[tuple[int, ...], bool] = {}
-    found = np.zeros(len(spans), dtype=np.bool_)
-    columns = (spans.activity, spans.layer, spans.microbatch, spans.module, spans.chunk, spans.call)
-    for i, key in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-        # A lane has many spans and few different labels.
-        if key not in kept:
-            kept[key] = matches(predicate, rank=lane.rank, **_span_labels(timeline, *key))
-        found[i] = kept[key]
-    return found
-
-
-def match_calls(predicate: Predicate, timeline: Timeline, rank: int) -> npt.NDArray[np.bool_]:
-    """Which calls of a timeline are meant as seen by a rank that takes part in them: bool [calls]."""
-    return np.array(
-        [
-            any(m.rank == rank for m in call.members) and matches(predicate, rank=rank, **_call_labels(call))
-            for call in timeline.calls
-        ],
-        dtype=np.bool_,
-    )
-
-
-def matches_any(predicate: Predicate, timeline: Timeline) -> bool:
-    """Whether a predicate means any span or call of a timeline."""
-    return any(
-        match_spans(predicate, timeline, lane).any() or match_calls(predicate, timeline, lane.rank).any()
-        for lane in timeline.ranks
-    )
-
-
-def _span_labels(
-    timeline: Timeline, activity: int, layer: int, microbatch: int, module: int, chunk: int, call: int
-) -> dict[str, Label]:
-    named = Activity(activity)
-    labels: dict[str, Label] = _call_labels(timeline.calls[call]) if call >= 0 else {}
-    labels |= {"activity": named.name.lower(), "layer": layer, "microbatch": microbatch, "chunk": chunk}
-    if module >= 0:
-        labels["module"] = MODULES[module]
-    if named in COMPUTATION:
-        labels["phase"] = named.name.lower()
-    return labels
-
-
-def _call_labels(call: Call) -> dict[str, Label]:
-    return {
-        "op": call.op,
-        "group": call.group,
-        "phase": call.phase,
-        "layer": call.layer,
-        "microbatch": call.microbatch,
-    }
-
-
-def _check(source: Written, node: ast.expr) -> None:
+def check_predicate(source: Written, node: ast.expr, language: Language) -> None:
+    """Refuse what is not a predicate in a language. Raises UserError."""
     if isinstance(node, ast.BoolOp):
         for value in node.values:
-            _check(source, value)
+            check_predicate(source, value, language)
     elif isinstance(node, ast.UnaryOp):
-        _check(source, node.operand)
+        check_predicate(source, node.operand, language)
     elif isinstance(node, ast.Compare):
-        _check_comparison(source, node)
+        _check_comparison(source, node, language)
     else:
         raise source.error("a label is not compared", "Write for example phase == 'backward'.", node)
 
 
-def _check_comparison(source: Written, node: ast.Compare) -> None:
+def _check_comparison(source: Written, node: ast.Compare, language: Language) -> None:
     operands = [node.left, *node.comparators]
     names = [n for n in operands if isinstance(n, ast.Name)]
     for name in names:
-        if name.id not in NAMES:
-            raise source.error(f"unknown label '{name.id}'", did_you_mean(name.id, NAMES), name)
+        if name.id not in language.names:
+            raise source.error(f"unknown label '{name.id}'", did_you_mean(name.id, language.names), name)
     if len(names) != 1:
         raise source.error("a comparison needs one label", "Compare a label with a value.", node)
     label = names[0].id
     for op in node.ops:
-        if label in _TEXT and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        if label in language.text and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
             raise source.error(f"'{label}' is text and has no order", "Use == or in.", node)
         if isinstance(op, ast.In | ast.NotIn) and not (
             node.left is names[0] and len(operands) == 2 and isinstance(operands[1], ast.Tuple | ast.List)
@@ -184,20 +149,25 @@ def _check_comparison(source: Written, node: ast.Compare) -> None:
             if not isinstance(node.ops[0], ast.In | ast.NotIn):
                 raise source.error("a list is compared", f"Write {label} in (…, …).", other)
             for item in other.elts:
-                _check_value(source, label, item)
+                _check_value(source, label, item, language)
         elif other is not names[0]:
-            _check_value(source, label, other)
+            _check_value(source, label, other, language)
 
 
-def _check_value(source: Written, label: str, node: ast.expr) -> None:
+def _check_value(source: Written, label: str, node: ast.expr, language: Language) -> None:
     value = node.value if isinstance(node, ast.Constant) else None
-    if label in _NUMBERS:
+    if label in language.whole:
         if type(value) is not int:
             raise source.error(f"'{label}' is a whole number", f"Write {label} == 0.", node)
+    elif label in language.shares:
+        if not (type(value) in (int, float) and 0 <= value <= 1):
+            raise source.error(f"'{label}' is a share from 0 to 1", f"Write {label} > 0.5.", node)
     elif not isinstance(value, str):
         raise source.error(f"'{label}' is text", f"Write {label} == '…'.", node)
-    elif _TEXT[label] and value not in _TEXT[label]:
-        raise source.error(f"unknown {label} '{value}'", did_you_mean(value, _TEXT[label]), node)
+    elif language.text[label] and value not in language.text[label]:
+        raise source.error(
+            f"unknown {label} '{value}'", did_you_mean(value, language.text[label]), node
+        )
 
 
 def _holds(node: ast.expr, labels: dict[str, Label]) -> bool:

@@ -10,7 +10,7 @@ from generator.runs.manifest import Manifest
 from generator.timeline.spans import Timeline
 
 #: Gives a step of a run in a mode ("isolated" or "recorded"): of (run, mode) the representative one, of
-#: (run, mode, index) another. Raises UserError.
+#: (run, mode, index) another; with `what_if`, the text of a what-if, laid out again so. Raises UserError.
 Timelines = Callable[..., Timeline]
 
 

@@ -44,7 +44,7 @@ TEXT_FILTERS = {
     "axis": AXES,
 }
 #: Filters that are text which depends on the run.
-FREE_TEXT = ("run", "group")
+FREE_TEXT = ("run", "group", "what_if")
 
 #: Bytes of one element of a torch dtype.
 _ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}

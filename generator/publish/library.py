@@ -25,6 +25,7 @@ from generator.timeline.repeatability import Repeatability, read_repeatability
 from generator.timeline.spans import Timeline
 from generator.timeline.unitcost import at_unit_cost
 from generator.timeline.validation import Validation, validate
+from generator.timeline.whatif import parse_what_if, replayable, what_if_timeline
 
 MODES = ("isolated", "recorded")
 LINK_MODEL = "ring"
@@ -38,11 +39,10 @@ class Library:
         self._progress = progress
         self._cache = Cache(book.cache)
         self._runs: dict[str, Run] = {}
-        self._timelines: dict[tuple[str, str, int | None], Timeline] = {}
+        self._timelines: dict[tuple[str, str, int | None, str], Timeline] = {}
         self._unit_costs: dict[str, Timeline] = {}
         self._validations: dict[str, Validation] = {}
         self._core_checks: tuple[CoreCheck, ...] | None = None
-        self._data: dict[str, bytes] = {}
         self._data: dict[str, bytes] = {}
         self._broken: dict[str, UserError] = {}
         self._inputs: dict[str, bytes] = {}
@@ -65,12 +65,12 @@ class Library:
     def folder(self, run_id: str) -> Path:
         return self._folder / run_id
 
-    def timeline(self, run_id: str, mode: str, step: int | None = None) -> Timeline:
+    def timeline(self, run_id: str, mode: str, step: int | None = None, what_if: str = "") -> Timeline:
         """A step of a run, recorded, or isolated over a ring on the calibrated link.
 
-        `step` is the representative one unless given.
+        `step` is the representative one unless given. `what_if` is the text of what is changed in it.
         """
-        return self._timeline(run_id, mode, step)
+        return self._timeline(run_id, mode, step, what_if)
 
     def steps(self, run_id: str) -> tuple[Timeline, ...]:
         """Every step of a run as it was recorded."""
@@ -155,13 +155,13 @@ class Library:
 
         return self._cache.load(key("pictures", parts, PICTURES), lambda: orjson.dumps(make()), read)
 
-    def _timeline(self, run_id: str, mode: str, step: int | None) -> Timeline:
-        wanted = (run_id, mode, step)
+    def _timeline(self, run_id: str, mode: str, step: int | None, what_if: str = "") -> Timeline:
+        wanted = (run_id, mode, step, what_if)
         if wanted not in self._timelines:
-            self._timelines[wanted] = self._reconstruct(run_id, mode, step)
+            self._timelines[wanted] = self._reconstruct(run_id, mode, step, what_if)
         return self._timelines[wanted]
 
-    def _reconstruct(self, run_id: str, mode: str, step: int | None) -> Timeline:
+    def _reconstruct(self, run_id: str, mode: str, step: int | None, what_if: str) -> Timeline:
         if run_id in self._broken:  # asked for by every expression of a page, and read once
             raise self._broken[run_id]
         calibration = self.manifests[run_id].link.calibration if mode == "isolated" else ""
@@ -169,14 +169,19 @@ class Library:
         def make() -> bytes:
             by = self._run(calibration) if calibration else None
             run = self._run(run_id)
+            if what_if:
+                given = replayable(run, mode=mode, link_model=LINK_MODEL, calibration=by, step=step)
+                return to_json(what_if_timeline(given, parse_what_if(what_if)))
             return to_json(reconstruct(run, mode=mode, link_model=LINK_MODEL, calibration=by, step=step))
 
+        # What a what-if asks of a run may be wrong; the run is not broken by it.
+        parts = [mode.encode(), LINK_MODEL.encode(), str(step).encode(), what_if.encode()]
         try:
-            parts = [mode.encode(), LINK_MODEL.encode(), str(step).encode(), self._input(run_id)]
-            parts += [self._input(calibration)] if calibration else []
+            parts += [self._input(name) for name in (run_id, calibration) if name]
             return self._cache.load(key("timeline", parts), make, from_json)
         except UserError as error:
-            self._broken[run_id] = error
+            if not what_if:
+                self._broken[run_id] = error
             raise
 
     def _run(self, run_id: str) -> Run:

@@ -212,6 +212,7 @@ def _dump(found: Validation) -> bytes:
     return orjson.dumps(
         {
             "run": found.run,
+            "all_steps_ns": found.all_steps_ns,
             "step_ns": found.step_ns,
             "replay_error": found.replay_error,
             "replay_error_alone": found.replay_error_alone,
@@ -230,6 +231,7 @@ def _load(text: bytes) -> Validation:
     verdicts = {str(v.value): v for v in Verdict}
     return Validation(
         run=data["run"],
+        all_steps_ns=tuple(data["all_steps_ns"]),
         step_ns=tuple(data["step_ns"]),
         replay_error=tuple(data["replay_error"]),
         replay_error_alone=tuple(data["replay_error_alone"]),

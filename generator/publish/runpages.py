@@ -169,9 +169,8 @@ def _checks(library: Library, manifest: Manifest) -> tuple[Check, ...]:
 def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tuple[LossLine, ...]:
     partner = library.manifests.get(manifest.partner)
     theirs = {s.index: s.loss for s in partner.steps} if partner else {}
-    times = {t.step: t.step_ns for t in library.steps(manifest.id)}
     lines = []
-    for step in manifest.steps:
+    for step, ns in zip(manifest.steps, library.validation(manifest.id).all_steps_ns, strict=True):
         other = theirs.get(step.index)
         use = "warm-up" if step.warmup else "memory; its times are not used" if step.detail else ""
         if shown and step.index == shown.step:
@@ -181,7 +180,7 @@ def _losses(library: Library, manifest: Manifest, shown: Timeline | None) -> tup
             loss=show.number(step.loss, 6) if manifest.model else "–",
             partner="" if other is None else show.number(other, 6),
             difference="" if not other else show.power(abs(step.loss / other - 1)),
-            time=show.milliseconds(times[step.index]),
+            time=show.milliseconds(ns),
             use=use,
         ))  # fmt: skip
     return tuple(lines)

@@ -19,17 +19,22 @@ EMPTY: Intervals = np.zeros((0, 2), np.int64)
 
 def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
     """The union of any intervals; those that end at or before their start are ignored."""
-    raw = np.stack([np.asarray(starts, np.int64), np.asarray(ends, np.int64)], axis=1)
-    raw = raw[raw[:, 1] > raw[:, 0]]
-    if not len(raw):
+    first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    some = last > first
+    if not some.all():
+        first, last = first[some], last[some]
+    if not len(first):
         return EMPTY
-    raw = raw[np.argsort(raw[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(raw[:, 1])
+    if (first[1:] < first[:-1]).any():
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
+    reach = np.maximum.accumulate(last)
     # A new interval begins where a start lies beyond all that came before it.
-    fresh = np.concatenate([[True], raw[1:, 0] > reach[:-1]])
-    first = np.flatnonzero(fresh)
-    last = np.concatenate([first[1:] - 1, [len(raw) - 1]])
-    return np.stack([raw[first, 0], reach[last]], axis=1)
+    fresh = np.flatnonzero(first[1:] > reach[:-1])
+    found = np.empty((len(fresh) + 1, 2), np.int64)
+    found[0, 0], found[1:, 0] = first[0], first[fresh + 1]
+    found[:-1, 1], found[-1, 1] = reach[fresh], reach[-1]
+    return found
 
 
 def merge(*sets: Intervals) -> Intervals:

@@ -18,6 +18,7 @@ from generator.timeline.collectives import Match, match_step
 from generator.timeline.graph import Graph, Node, build
 from generator.timeline.links import LinkModel
 from generator.timeline.links import link_model as named_link_model
+from generator.timeline.memo import once_a_step
 from generator.timeline.memory import NO_MEMORY, boundary_times, memory_curve
 from generator.timeline.program import Program, program, step_bounds
 from generator.timeline.replay import Schedule, isolated_durations, recorded_schedule, replay
@@ -106,7 +107,18 @@ def representative_step(run: Run) -> int:
 
 
 def graph_of(run: Run, step: int, *, eager: bool = False, cross_rank: bool = True) -> Graph:
-    """The dependency graph of a step."""
+    """The dependency graph of a step. The one that a recording is held against is made once."""
+    if not eager and cross_rank:
+        return _recorded_graph(run, step)
+    return _graph(run, step, eager=eager, cross_rank=cross_rank)
+
+
+@once_a_step
+def _recorded_graph(run: Run, step: int) -> Graph:
+    return _graph(run, step, eager=False, cross_rank=True)
+
+
+def _graph(run: Run, step: int, *, eager: bool, cross_rank: bool) -> Graph:
     programs = [program(trace, step) for trace in run.ranks]
     return build(programs, match_step(run, step), eager=eager, cross_rank=cross_rank)
 

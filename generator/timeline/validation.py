@@ -15,7 +15,7 @@ from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
 from generator.runs.reader import read_run, run_ids
 from generator.runs.run import MISSING, Run
 from generator.timeline.collectives import Verdict, arrivals, match, match_step
-from generator.timeline.graph import Node
+from generator.timeline.graph import Graph, Node
 from generator.timeline.reconstruct import graph_of, representative_step, step_wall_ns
 from generator.timeline.replay import recorded_schedule, replay
 
@@ -31,7 +31,8 @@ class Validation:
     """All of it for one run. Errors and differences are relative, signed where a sign means something."""
 
     run: str
-    #: Recorded duration of each timed step, ns.
+    #: Recorded duration of every step, in the manifest's order, and of each timed one, ns.
+    all_steps_ns: tuple[int, ...]
     step_ns: tuple[int, ...]
     #: Recorded-mode replay over recorded step, minus one: for each timed step, and without the
     #: edges between ranks.
@@ -87,12 +88,12 @@ def validate(run: Run, partner: Run | Manifest | None = None) -> Validation:
         errors.append(laid.step_ns / wall - 1)
         ends = graph.kind == Node.DONE
         moved.append(int(np.abs(laid.end_ns - recorded.end_ns)[ends].max(initial=0)))
-        apart = graph_of(run, step, cross_rank=False)
-        alone.append(replay(apart, durations).step_ns / wall - 1)
+        alone.append(replay(apart(graph), durations).step_ns / wall - 1)
     matches = [m for s in run.manifest.steps for m in match_step(run, s.index)]
     same, of = _unnumbered(run)
     return Validation(
         run=run.id,
+        all_steps_ns=tuple(step_wall_ns(run, s.index) for s in run.manifest.steps),
         step_ns=walls,
         replay_error=tuple(errors),
         replay_error_alone=tuple(alone),
@@ -103,6 +104,14 @@ def validate(run: Run, partner: Run | Manifest | None = None) -> Validation:
         unnumbered_of=of,
         loss_difference=loss_difference(run, partner) if partner else None,
     )
+
+
+def apart(graph: Graph) -> Graph:
+    """The same graph without its edges between ranks, as it would be built without them."""
+    node = np.repeat(np.arange(len(graph)), np.diff(graph.first))
+    own = graph.rank[graph.predecessors] == graph.rank[node]
+    left = np.concatenate([[0], np.cumsum(np.bincount(node[own], minlength=len(graph)))])
+    return replace(graph, first=left, predecessors=graph.predecessors[own])
 
 
 def _unnumbered(run: Run) -> tuple[int, int]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from generator.timeline.collectives import Match
 from generator.timeline.graph import Graph, build
 from generator.timeline.reconstruct import graph_of, representative_step, step_wall_ns
 from generator.timeline.replay import recorded_durations, replay
-from generator.timeline.validation import REPLAY_TOLERANCE
+from generator.timeline.validation import REPLAY_TOLERANCE, apart
 from tests.committed import ids_with_steps, run
 
 SYNCHRONISED = ("tp", "pp-1f1b", "cp-ring", "hsdp", "late-rank")
@@ -48,6 +49,14 @@ def test_calls_tied_to_the_wrong_ones_do_not_give_back_the_step(run_id: str) -> 
     assert abs(error(run_id, graph)) < 1e-6
     wrong = build(graph.programs, tied_to_the_next(graph.matches, rank=2))
     assert error(run_id, wrong) > REPLAY_TOLERANCE
+
+
+@pytest.mark.parametrize("run_id", ["single", "zero1-library", *SYNCHRONISED])
+def test_edges_between_ranks_are_taken_out_as_if_they_had_never_been(run_id: str) -> None:
+    step = representative_step(run(run_id))
+    taken_out, built = apart(graph_of(run(run_id), step)), graph_of(run(run_id), step, cross_rank=False)
+    assert np.array_equal(taken_out.first, built.first)
+    assert np.array_equal(taken_out.predecessors, built.predecessors)
 
 
 @pytest.mark.parametrize("run_id", [r for r in ids_with_steps() if len(run(r).ranks) > 1])

@@ -19,7 +19,8 @@ JS = (
     "store", "numbers", "key", "grade", "progress", "pips", "questions",
     *(f"timeline/{name}" for name in (
         "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
-        "scale", "levels", "layout", "link", "draw", "commands", "hands", "view",
+        "scale", "levels", "layout", "link", "facts", "describe", "draw", "commands", "hands",
+        "memory", "schedule", "select", "minimap", "view",
     )),
     "page",
 )  # fmt: skip

@@ -81,7 +81,7 @@ def _draw_run(
         drawn = timeline_figure(timelines[mode], ident=mode, notes=notes_of(manifest))
         label = "recorded" if mode == "recorded" else "reconstructed"
         svg, table = drawing(drawn), numbers(drawn.table)
-        figures.append(RunFigure(f"Step {shown}, {title}", note, label, svg, table, mode))
+        figures.append(RunFigure(f"Step {shown}", f"{title}, {note}", label, svg, table, mode))
     return tuple(figures)
 
 

@@ -44,9 +44,12 @@ Shardbook.commands = (function () {
         const lane = el.lanes[0].phase, i = levels.find(lane, from);
         at = { rank: 0, lane: "phase", index: by > 0 ? Math.max(-1, i) : levels.find(lane, to) + 1 };
         if (by > 0 && i >= 0 && lane.end[i] > from) at.index = i - 1;
-      } else at = { ...at, index: el.drawn(at.rank, at.lane, at.index) };
-      const lane = el.lanes[at.rank][at.lane], index = at.index + by;
-      if (index >= 0 && index < lane.n) el.choose({ rank: at.rank, lane: at.lane, index: lane.span ? lane.span[index] : index });
+      } else {
+        const i = el.drawn(at.rank, at.lane, at.index), [first, last] = i < 0 ? [0, -1] : el.block(at.rank, at.lane, i);
+        at = { ...at, index: by > 0 ? last : first };
+      }
+      const index = at.index + by;
+      if (index >= 0 && index < el.lanes[at.rank][at.lane].n) el.choose(el.chosen(at.rank, at.lane, index));
     };
     /** To the nearest event of the lane above or below. @param {number} by */
     const across = (by) => {
@@ -56,7 +59,7 @@ Shardbook.commands = (function () {
       let k = at ? rows.findIndex((/** @type {any} */ r) => r.rank === at.rank && r.lane === at.lane) : by > 0 ? -1 : rows.length;
       for (k += by; k >= 0 && k < rows.length; k += by) {
         const { rank, lane } = rows[k], index = nearest(el.lanes[rank][lane], t);
-        if (index >= 0) return el.choose({ rank, lane, index });
+        if (index >= 0) return el.choose(el.chosen(rank, lane, index));
       }
     };
     /** @param {string} id @param {Command} command */
@@ -82,11 +85,11 @@ Shardbook.commands = (function () {
     add("help", { label: "What can be done here", key: "?", icon: "M6 6a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.1v.6M8 12v.1", run: () => help(el) });
   }
 
-  /** The event of a lane nearest to an instant: its index in the model @param {Lane} lane @param {number} t */
+  /** The event of a lane nearest to an instant, −1 when it has none @param {Lane} lane @param {number} t */
   function nearest(lane, t) {
     let i = levels.find(lane, t);
     if (i < 0 || (lane.end[i] < t && i + 1 < lane.n && lane.start[i + 1] - t < t - lane.end[i])) i++;
-    return i < lane.n ? (lane.span ? lane.span[i] : i) : -1;
+    return i < lane.n ? i : -1;
   }
 
   /** @param {string} key */

@@ -8,13 +8,14 @@ var Shardbook = Shardbook || {};
  * where it waits, has as many rows as pixels. It keeps no state: the element calls it with a scene.
  *
  * @typedef {{ ground: string, ink: string, ink2: string, ink3: string, line: string, line2: string, sel: string, link: string,
- *   marks: string[], on: string[], rgb: Uint32Array, alpha: Uint16Array, font: string }} Colours rgb and alpha by class
+ *   marks: string[], text: string[], rgb: Uint32Array, alpha: Uint16Array, font: string }} Colours text, rgb and alpha by class
  * @typedef {{ layout: Layout, from: number, to: number, left: number, right: number, plot: number, width: number,
  *   height: number, dpr: number, x(ns: number): number, ns(x: number): number,
- *   box(rank: number, lane: string): LaneBox | null, colours: Colours, model: Model, lanes: Record<string, Lane>[], bold: (rank: number, lane: string, i: number) => boolean }} Geometry
- *   CSS px from the canvas's corner; right: the plot's right edge
+ *   box(rank: number, lane: string): LaneBox | null, boxOf(chosen: any): LaneBox | null, span(chosen: any): { from: number, to: number } | null,
+ *   bracket: boolean, flags: number[], ruler: { a: number, b: number } | null, colours: Colours, model: Model, lanes: Record<string, Lane>[], bold: (rank: number, lane: string, i: number) => boolean }} Geometry
+ *   CSS px from the canvas's corner; right: the plot's right edge; flags: times that are written on the axis, ns
  * @typedef {((context: CanvasRenderingContext2D, state: any, geometry: Geometry) => void) & { under?: boolean }} Overlay
- * @typedef {{ label: string, height: number, draw(context: CanvasRenderingContext2D, rank: number, box: LaneBox, state: any, geometry: Geometry): void }} Track
+ * @typedef {{ label: string, height: number, has?(model: Model): boolean, draw(context: CanvasRenderingContext2D, rank: number, box: LaneBox, state: any, geometry: Geometry): void }} Track
  */
 Shardbook.draw = (function () {
   const { levels, scale } = Shardbook;
@@ -34,14 +35,27 @@ Shardbook.draw = (function () {
       probe.fillStyle = style.getPropertyValue("--" + name).trim() || "#888";
       return String(probe.fillStyle);
     };
-    const rgb = new Uint32Array(64), alpha = new Uint16Array(64), marks = NAMES.map(get);
+    const rgb = new Uint32Array(64), alpha = new Uint16Array(64), text = [], marks = NAMES.map(get), ground = parts(get("ground")), light = shine(ground);
     for (let c = 0; c < 64; c++) {
-      const [r, g, b] = [1, 3, 5].map((k) => parseInt(marks[Math.min(6, (c & 31) >> 2)].slice(k, k + 2), 16));
-      rgb[c] = (b << 16) | (g << 8) | r;
-      alpha[c] = 256 * SHADES[c & 3] * (c & FAINT ? 0.22 : 1);
+      const mark = Math.min(6, (c & 31) >> 2), own = parts(marks[mark]), strong = SHADES[c & 3] * (c & FAINT ? 0.22 : 1);
+      rgb[c] = (own[2] << 16) | (own[1] << 8) | own[0];
+      alpha[c] = 256 * strong;
+      // Words on a paler mark are ink, or ground where that is further from it.
+      const on = shine(own.map((v, k) => v * strong + ground[k] * (1 - strong))), ink = shine(parts(get("ink")));
+      const far = (/** @type {number} */ a) => (Math.max(a, on) + 0.05) / (Math.min(a, on) + 0.05);
+      text.push(strong > 0.9 && mark < 5 ? get("on-" + NAMES[mark]) : get(far(ink) > far(light) ? "ink" : "ground"));
     }
-    return { ground: get("ground"), ink: get("ink"), ink2: get("ink2"), ink3: get("ink3"), line: get("line"), line2: get("line2"),
-      sel: get("sel"), link: get("link"), marks, on: ["f", "b", "w", "o", "h"].map((m) => get("on-" + m)), rgb, alpha, font: style.fontFamily };
+    return { text, ground: get("ground"), ink: get("ink"), ink2: get("ink2"), ink3: get("ink3"), line: get("line"), line2: get("line2"),
+      sel: get("sel"), link: get("link"), marks, rgb, alpha, font: style.fontFamily };
+  }
+
+  /** Red, green and blue of #rrggbb @param {string} colour */
+  const parts = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+
+  /** Relative luminance, as WCAG has it @param {number[]} rgb */
+  function shine(rgb) {
+    const [r, g, b] = rgb.map((v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   }
 
   /** Lanes of every rank, made ready to be drawn @param {Model} model @param {(rank: number, lane: string, i: number) => boolean} [chosen] */
@@ -130,7 +144,7 @@ Shardbook.draw = (function () {
     context.fillStyle = g.colours.ink3;
     at.forEach((ns, i) => {
       const words = scale.tick(ns, step, i === 0), half = context.measureText(words).width / 2, x = g.x(ns);
-      if (x + half <= g.width) context.fillText(words, Math.max(g.left, x - half), 12);
+      if (x + half <= g.width && !g.flags.some((f) => Math.abs(g.x(f) - x) < half + 44)) context.fillText(words, Math.max(g.left, x - half), 12);
     });
     line(context, g.colours.line2, g.left, y, g.right, y);
   }
@@ -201,44 +215,65 @@ Shardbook.draw = (function () {
         } else run = 0;
       }
     }
-    for (let y = 0; y < rows; y++) {
-      const closed = y < edge || y >= rows - edge;
-      for (let x = 0; x < width; x++) {
-        const k = cls[x];
-        let a = alpha[x] ? (alpha[x] * c.alpha[k]) >> 8 : 0;
-        if (a && (k & 31) >> 2 === WAIT && !closed) a *= lines[(x + y) % period];
-        pixels[base + y * width + x] = a ? c.rgb[k] | (Math.min(255, a) << 24) : 0;
-      }
+    // A row in which every mark is whole: the edge of a wait, and all of a transfer.
+    waits.length = 0;
+    for (let x = 0; x < width; x++) {
+      const k = cls[x];
+      pixels[base + x] = alpha[x] ? c.rgb[k] | (Math.min(255, (alpha[x] * c.alpha[k]) >> 8) << 24) : 0;
+      if (alpha[x] && (k & 31) >> 2 === WAIT) waits.push(x);
+    }
+    for (let y = 1; y < rows; y++) {
+      const at = base + y * width, like = y < edge || y >= rows - edge ? 0 : y - period >= edge ? y - period : -1;
+      pixels.copyWithin(at, base + Math.max(0, like) * width, base + (Math.max(0, like) + 1) * width);
+      if (like < 0) for (const x of waits) pixels[at + x] = (pixels[at + x] & 0xffffff) | (((pixels[at + x] >>> 24) * lines[(x + y) % period]) << 24);
     }
   }
+  /** Columns of a lane that wait. @type {number[]} */
+  const waits = [];
 
   /**
-   * A stretch of columns that is one block, or ground (mark −1), in CSS px; `words` from the longest to the shortest.
-   * @typedef {{ a: number, b: number, y: number, h: number, mark: number, words: string[], number: string, bold: boolean, lane: string }} Label
+   * A stretch of columns that is one block, or ground (mark −1), in CSS px; a to b: its longest piece, `wide`: all of it; `words` from the longest to the shortest.
+   * @typedef {{ a: number, b: number, wide: number, y: number, h: number, mark: number, cls: number, words: string[], number: string, bold: boolean, lane: string }} Label
    * @param {Label[]} labels @param {Geometry} g @param {number} rank @param {LaneBox} box @param {Lane} lane @param {Int32Array} owner @param {number} width
    */
   function label(labels, g, rank, box, lane, owner, width) {
     const { dpr, left } = g, sliver = 3.5 * dpr;
-    let first = 0, last = -1, mine = -1, ground = 0;
-    const close = (/** @type {number} */ next) => {
+    // A block, its last column, the piece of it that is being read, and its longest piece: words stand beside slivers.
+    let first = 0, last = -1, mine = -1, piece = 0, a = 0, b = 0, ground = 0;
+    const longest = () => {
+      if (last + 1 - piece > b - a) [a, b] = [piece, last + 1];
+    };
+    const close = () => {
       if (mine >= 0 && last + 1 - first >= 5 * dpr) {
-        const span = lane.span ? lane.span[mine] : mine;
-        const a = left + first / dpr, b = left + (last + 1) / dpr;
-        labels.push({ a, b, y: box.y, h: box.h, mark: (lane.cls[mine] & 31) >> 2, lane: box.name, bold: g.bold(rank, box.name, span), ...naming(g, rank, box.name, span, a, b) });
+        longest();
+        const span = lane.span ? lane.span[mine] : mine, px = (/** @type {number} */ x) => left + x / dpr;
+        labels.push({ a: px(a), b: px(b), wide: (last + 1 - first) / dpr, y: box.y, h: box.h, mark: (lane.cls[mine] & 31) >> 2, cls: lane.cls[mine], lane: box.name,
+          bold: g.bold(rank, box.name, span), ...naming(g, rank, box.name, span, px(first), px(last + 1)) });
       }
-      first = next;
       mine = -1;
     };
     for (let x = 0; x <= width; x++) {
       const o = x < width ? owner[x] : -3;
-      if (o === -1) continue;
+      if (o === -1) {
+        close();
+        continue;
+      }
       if (x - ground >= 58 * dpr && box.name === "phase") idle(labels, g, rank, box, lane, ground, x);
       ground = x + 1;
-      if (o >= 0 && mine >= 0 && x - last <= sliver && (o === mine || lane.same(mine, o))) last = x;
-      else if (o >= 0 && mine >= 0 && x - last < sliver && (lane.cls[o] & 31) >> 2 === HOST && (lane.end[o] - lane.start[o]) * width < sliver * (g.to - g.from)) continue;
-      else {
-        close(x);
-        if (o >= 0) [first, last, mine] = [x, x, o];
+      const near = mine >= 0 && x - last <= sliver + 1;
+      if (near && o >= 0 && (o === mine || lane.same(mine, o))) {
+        if (x > last + 1) {
+          longest();
+          piece = x;
+        }
+        last = x;
+      } else if (!near || !(o === -2 || (o >= 0 && (lane.cls[o] & 31) >> 2 === HOST && (lane.end[o] - lane.start[o]) * width < sliver * (g.to - g.from)))) {
+        close();
+        if (o >= 0) {
+          first = piece = last = x;
+          a = b = x;
+          mine = o;
+        }
       }
     }
   }
@@ -247,7 +282,7 @@ Shardbook.draw = (function () {
   function idle(labels, g, rank, box, lane, first, end) {
     const { dpr, left } = g, gap = gapAt(g.model, lane, rank, g.ns(left + (first + end) / 2 / dpr));
     const words = `${gap.blocked ? "blocked" : "idle"} ${scale.time(gap.to - gap.from)}`;
-    labels.push({ a: left + first / dpr, b: left + end / dpr, y: box.y, h: box.h, mark: -1, words: [words], number: "", bold: false, lane: "" });
+    labels.push({ a: left + first / dpr, b: left + end / dpr, wide: 0, y: box.y, h: box.h, mark: -1, cls: 0, words: [words], number: "", bold: false, lane: "" });
   }
 
   /**
@@ -268,7 +303,10 @@ Shardbook.draw = (function () {
   function naming(g, rank, name, i, a, b) {
     const { model } = g, spans = model.ranks[rank][/** @type {LaneName} */ (name)], mark = MARKS[spans.kind[i]];
     const part = (/** @type {number} */ k, /** @type {Spans} */ of) => (of.layer[k] >= 0 ? String(of.layer[k]) : Shardbook.model.MODULES[of.module[k]] ?? "");
-    if (name === "operation") return { words: [model.strings[spans.name[i]] ?? ""], number: "" };
+    if (name === "operation") {
+      const words = model.strings[spans.name[i]] ?? "";
+      return { words: [words, words.replace(/^.*::/, "")], number: "" };
+    }
     if (name === "layer") {
       const at = part(i, spans);
       return { words: spans.layer[i] >= 0 ? [`layer ${at}`, at] : [at, at.slice(0, 3)], number: "" };
@@ -278,11 +316,12 @@ Shardbook.draw = (function () {
       const number = spans.microbatch[i] + (spans.chunk[i] > 0 && stageOf(model, rank, spans.chunk[i]) ? "′" : "");
       return { words: [LETTERS[mark] + number, number], number };
     }
-    const layers = g.lanes[rank].layer, own = model.ranks[rank].layer, from = g.ns(a), to = g.ns(b);
-    const k = levels.find(layers, from + (to - from) / 100), m = levels.find(layers, to - (to - from) / 100);
-    if (m >= 0 && m - Math.max(0, k) < 1) {
-      const at = part(layers.span ? layers.span[m] : m, own);
-      if (at && layers.end[m] > from + (to - from) / 2) return { words: at.length > 3 ? [at, at.slice(0, 3)] : [at], number: "" };
+    if (!g.layout.ranks.some((r) => r.index === rank && r.lanes.some((l) => l.name === "layer" && l.h >= 12))) {
+      // Where layers have no names of their own, a block of one layer says which.
+      const layers = g.lanes[rank].layer, from = g.ns(a), to = g.ns(b), k = levels.find(layers, (from + to) / 2);
+      const [first, last] = k < 0 ? [0, -1] : levels.blockOf(layers, k);
+      const at = last < 0 || layers.end[last] - layers.start[first] < 0.7 * (to - from) ? "" : part(layers.span ? layers.span[k] : k, model.ranks[rank].layer);
+      if (at) return { words: at.length > 3 ? [at, at.slice(0, 3)] : [at], number: "" };
     }
     return { words: WORDS[mark], number: "" };
   }
@@ -320,7 +359,7 @@ Shardbook.draw = (function () {
       if (!l.number) continue;
       const count = counts.get(l.mark) ?? [0, 0, 0];
       count[0]++;
-      if (wide(l.words[0], size) + 7 <= l.b - l.a) count[1]++;
+      if (wide(l.words[0], size) + 7 <= l.wide) count[1]++;
       if (wide(l.number, size) + 2.3 <= l.b - l.a) count[2]++;
       counts.set(l.mark, count);
     }
@@ -334,7 +373,7 @@ Shardbook.draw = (function () {
       const fitting = words.find((w) => w && wide(w, px) + (w === l.number ? 2.3 : 7) <= l.b - l.a);
       if (!fitting) continue;
       found.push({ x: (l.a + l.b) / 2, y: l.y + l.h / 2 + (px > 11 ? 4.5 : px > 10 ? 4 : 3.5), words: fitting, size: px, bold: l.bold,
-        colour: l.mark < 0 ? c.ink3 : l.lane === "layer" ? c.ink : c.on[l.mark] ?? c.ink });
+        colour: l.mark < 0 ? c.ink3 : c.text[l.cls] });
     }
     return found;
   }
@@ -350,13 +389,17 @@ Shardbook.draw = (function () {
       context.fillText(words, x, y);
       return context.measureText(words).width;
     };
+    const { shares, word, ranks } = Shardbook.facts.of(model);
     for (const heading of layout.headings) write(heading.words, 0, heading.y, 11, c.ink2, 600);
     layout.ranks.forEach((box, i) => {
-      const rank = model.ranks[box.index], name = `rank ${rank.rank}`;
+      const rank = model.ranks[box.index], name = `rank ${rank.rank}`, { peak } = ranks[box.index];
       if (layout.above) {
         if (i) line(context, c.line, 0, box.y - (box.collapsed ? 18 : 24.5), g.width, box.y - (box.collapsed ? 18 : 24.5));
         const wide = write(name, 0, box.y - 7, 12, c.ink, 600);
         write(rank.note, wide + 8, box.y - 7, 11, c.ink3);
+        context.textAlign = "right";
+        write(`${scale.percent(shares[box.index])} ${word}` + (peak ? ` · ${scale.bytes(peak)}` : ""), g.width, box.y - 7, 11, c.ink2);
+        context.textAlign = "left";
         return;
       }
       if (box.collapsed) {
@@ -365,13 +408,24 @@ Shardbook.draw = (function () {
       }
       if (i) line(context, c.line, 0, box.y - 10.5, g.width, box.y - 10.5);
       write(name, 0, box.y + 12, 13, c.ink, 600);
-      write(rank.note, 0, box.y + 26, 11, c.ink3);
+      // What has no room beside the names of the lanes goes below.
+      const note = rank.note.split(" · ").reduce((/** @type {string[]} */ lines, part) => {
+        const last = lines.length - 1, longer = `${lines[last]} · ${part}`;
+        return last >= 0 && widthOf(context, longer, 11, c.font) <= g.left - (last ? 42 : 2) ? [...lines.slice(0, last), longer] : [...lines, part];
+      }, []);
+      note.forEach((words, k) => write(words, 0, box.y + 26 + 12 * k, 11, c.ink3));
       context.textAlign = "right";
       for (const lane of box.lanes) {
         const words = lane.track ? Shardbook.timeline.tracks[lane.name].label : LANE_WORDS[/** @type {"comm"} */ (lane.name)];
         if (words && lane.h > 6) write(words, g.left - 10, lane.track ? lane.y + lane.h : lane.y + lane.h / 2 + 3.5, 10, c.ink3);
       }
       context.textAlign = "left";
+      write(scale.percent(shares[box.index]), g.right + 12, box.y + 12, 11, c.ink);
+      write(word, g.right + 12, box.y + 26, 11, c.ink3);
+      const memory = peak && box.lanes.find((l) => l.name === "memory");
+      if (!memory) return;
+      write(scale.bytes(peak), g.right + 12, memory.y + memory.h - 13, 11, c.ink);
+      write("peak", g.right + 12, memory.y + memory.h, 11, c.ink3);
     });
   }
 

@@ -119,6 +119,26 @@ Shardbook.levels = (function () {
   /** Busy ns of a window @param {Lane} lane @param {number} from @param {number} to */
   const busyIn = (lane, from, to) => before(lane, to, find(lane, to)) - before(lane, from, find(lane, from));
 
+  /**
+   * The pieces that are one block with an event: of the same identity, and apart by less than a tenth of what two of
+   * them take. `skip` says which events between them do not count. @param {Lane} lane @param {number} i
+   * @param {(i: number) => boolean} [skip] @returns {[number, number]} the first and the last
+   */
+  function blockOf(lane, i, skip) {
+    const { start, end, n } = lane, ends = /** @type {[number, number]} */ ([i, i]);
+    for (const [k, by] of [[0, -1], [1, 1]]) {
+      for (let at = i; ; ) {
+        let next = at + by;
+        while (next >= 0 && next < n && skip?.(next)) next += by;
+        if (next < 0 || next >= n || !lane.same(at, next)) break;
+        const gap = by > 0 ? start[next] - end[at] : start[at] - end[next];
+        if (gap * 10 > end[next] - start[next] + end[at] - start[at]) break;
+        ends[k] = at = next;
+      }
+    }
+    return ends;
+  }
+
   /** @param {number} width @returns {Strip} */
   const strip = (width) => ({
     share: new Float64Array(width), owner: new Int32Array(width), cls: new Uint8Array(width), alpha: new Uint8Array(width),
@@ -132,48 +152,79 @@ Shardbook.levels = (function () {
    * @param {number} part @param {(i: number) => boolean} [thin] parts no block, where it is 3 columns or less
    */
   function fill(lane, from, to, width, into, part, thin) {
-    const { start, end, cls, n } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
-    let i = find(lane, from), done = before(lane, from, i), first = 0, touched = 0;
+    const { start, end, cls, n, busy, index, per } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
+    const last = index.length - 2, tall = 2 * dt, few = 3.5 * dt;
+    const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket)))), wide = 1 / (lane.bucket * 2 ** level);
+    let i = find(lane, from), done = before(lane, from, i), first = 0, touched = 0, t0 = from, block = -1, edge = 0;
     for (let x = 0; x < width; x++) {
-      const t0 = from + x * dt, t1 = x + 1 === width ? to : from + (x + 1) * dt, middle = (t0 + t1) / 2;
-      const j = i + 1 < n && start[i + 1] < t1 ? find(lane, t1) : i;
-      const now = before(lane, t1, j), part01 = Math.min(1, (now - done) / dt);
-      touched += 2;
-      share[x] = now - done > NOISE_NS ? part01 : 0;
-      owner[x] = -1;
-      alpha[x] = 0;
-      if (share[x] || j > i) {
-        if (j - i < 2) {
-          const mine = j > i && start[j] <= middle ? j : i;
-          const tail = i >= 0 && end[i] > t0 ? i : -1, head = j > i ? j : -1;
-          const wide = (tail < 0 || end[tail] - start[tail] >= 2 * dt) && (head < 0 || end[head] - start[head] >= 2 * dt);
-          if (wide) {
-            if (mine >= 0 && end[mine] > middle) {
-              owner[x] = mine;
-              alpha[x] = 255;
-            }
-          } else {
-            const more = tail < 0 || (head >= 0 && Math.min(t1, end[head]) - start[head] > end[tail] - t0);
-            owner[x] = more ? head : tail;
-            alpha[x] = strength(part01);
-          }
-          if (owner[x] >= 0) shown[x] = cls[owner[x]];
-        } else {
-          owner[x] = -2;
-          shown[x] = mixture(lane, i, j, t0, t1, dt);
-          alpha[x] = strength(part01);
-          touched += Math.min(4, j - i);
+      const t1 = x + 1 === width ? to : from + (x + 1) * dt;
+      let j = i, now = done, own = -1, strong = 0;
+      touched++;
+      if (i + 1 < n && start[i + 1] < t1) {
+        // As find(), in place.
+        const b = Math.min(last, Math.floor(t1 * per));
+        let low = Math.max(i + 1, index[b]), high = index[b + 1];
+        while (low < high) {
+          const middle = (low + high + 1) >> 1;
+          touched++;
+          if (start[middle] < t1) low = middle;
+          else high = middle - 1;
         }
+        j = low;
       }
-      if (x && alpha[x - 1] && !alpha[x]) alone(alpha, share, first, x);
-      if (alpha[x] && (!x || !alpha[x - 1])) first = x;
-      if (x && owner[x] >= 0 && owner[x - 1] >= 0 && owner[x] !== owner[x - 1] && !lane.same(owner[x - 1], owner[x])) {
-        const a = owner[x - 1], b = owner[x], few = 3.5 * dt;
-        const sliver = thin && ((thin(a) && end[a] - start[a] < few) || (thin(b) && end[b] - start[b] < few));
-        if (!sliver && end[a] - start[a] >= (part + 2) * dt) for (let p = 1; p <= part && p <= x; p++) alpha[x - p] = 0;
+      if (j >= 0) {
+        const long = busy[j + 1] - busy[j], since = t1 - start[j];
+        now = busy[j] + (since < long ? since : long);
+        touched++;
+      }
+      const some = now - done;
+      share[x] = some > NOISE_NS ? (some < dt ? some / dt : 1) : 0;
+      if (j > i || some > NOISE_NS) {
+        let best = -1, most = 0, sliver = false;
+        if (j - i < 4) {
+          for (let e = i < 0 ? 0 : i; e <= j; e++) {
+            const inside = (end[e] < t1 ? end[e] : t1) - (start[e] > t0 ? start[e] : t0);
+            if (inside > most || best < 0) {
+              most = inside;
+              best = e;
+            }
+            sliver ||= inside >= 0 && end[e] - start[e] < tall;
+          }
+          if (j - i > 1) touched += j - i;
+        }
+        if (best >= 0 && end[best] - start[best] >= tall) {
+          // A block: its edges are where the middle of a column is its own, or where it has most of what is busy.
+          const middle = t0 + dt / 2;
+          if (most >= dt / 2 || (start[best] <= middle && end[best] > middle)) [own, strong] = [best, 255];
+          else if (sliver) {
+            own = -2;
+            shown[x] = cls[best];
+            strong = strength(share[x]);
+          }
+        } else {
+          own = j - i < 2 ? best : -2;
+          shown[x] = best >= 0 ? cls[best] : mixture(lane, j, t0, t1, lane.top[level], wide);
+          strong = strength(share[x]);
+        }
+        if (own >= 0) shown[x] = cls[own];
+      }
+      owner[x] = own;
+      alpha[x] = strong;
+      if (!strong) {
+        if (x && alpha[x - 1]) alone(alpha, share, first, x);
+        block = -1;
+      } else if (!x || !alpha[x - 1]) first = x;
+      if (own >= 0 && strong === 255 && !(thin?.(own) && end[own] - start[own] < few)) {
+        // Blocks that touch, or all but, are parted: what lies between them is no wider than what parts them.
+        if (block >= 0 && own !== block && x - edge <= part + 1 && !lane.same(block, own) && end[block] - start[block] >= (part + 2) * dt) {
+          for (let p = 1; p <= part; p++) alpha[x - p] = 0;
+        }
+        block = own;
+        edge = x;
       }
       i = j;
       done = now;
+      t0 = t1;
     }
     if (width && alpha[width - 1]) alone(alpha, share, first, width);
     counter.touched += touched;
@@ -189,25 +240,19 @@ Shardbook.levels = (function () {
   }
 
   /**
-   * The class that takes most of a column into which several events fall: of few, counted; of many, from the
-   * level whose buckets are no wider than the column.
-   * @param {Lane} lane @param {number} i @param {number} j @param {number} t0 @param {number} t1 @param {number} dt
+   * The class that takes most of a column into which many events fall: from the level whose buckets are no wider than
+   * the column; where it is narrower than any, that of the longest of the last few.
+   * @param {Lane} lane @param {number} j the last of them @param {number} t0 @param {number} t1 @param {Uint8Array} top
+   * @param {number} per buckets of the level a ns
    */
-  function mixture(lane, i, j, t0, t1, dt) {
-    const { start, end, cls } = lane;
-    if (j - i <= 4) {
-      let best = Math.max(0, i), most = -1;
-      for (let e = Math.max(0, i); e <= j; e++) {
-        const inside = Math.min(t1, end[e]) - Math.max(t0, start[e]);
-        if (inside > most) [most, best] = [inside, e];
-      }
-      return cls[best];
-    }
-    const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket))));
-    const at = Math.floor((t0 + t1) / 2 / (lane.bucket * 2 ** level));
-    const found = lane.top[level][Math.min(at, lane.top[level].length - 1)];
-    return found === GROUND ? cls[j] : found;
+  function mixture(lane, j, t0, t1, top, per) {
+    const found = (t1 - t0) * per < 1 ? GROUND : top[Math.min(top.length - 1, Math.floor(((t0 + t1) / 2) * per))];
+    if (found !== GROUND) return found;
+    const { start, end } = lane;
+    let best = j;
+    for (let e = j - 3; e < j; e++) if (end[e] - start[e] > end[best] - start[best]) best = e;
+    return lane.cls[best];
   }
 
-  return { GROUND, counter, build, find, busyIn, strip, fill };
+  return { GROUND, counter, build, find, busyIn, blockOf, strip, fill };
 })();

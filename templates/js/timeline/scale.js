@@ -46,6 +46,7 @@ Shardbook.scale = (function () {
 
   /** Three digits and a unit. @param {number} value @param {[number, string][]} units largest first */
   function measure(value, units) {
+    if (!value) return "0";
     const [size, name] = units.find(([s]) => Math.abs(value) >= s) ?? units[units.length - 1];
     const scaled = value / size, whole = units[units.length - 1][0] === size;
     return number(scaled, whole || Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2) + THIN + name;

@@ -34,9 +34,13 @@ Shardbook.view = (function () {
       this.near = null;
       /** @type {((state: ViewState) => Model) | null} */
       this.source = null;
-      /** How long half of the spans are @type {{ model: Model | null, layer: number, operation: number }} */
+      /** How long the spans are in which half of the time goes @type {{ model: Model | null, layer: number, operation: number }} */
       this.middles = { model: null, layer: 0, operation: 0 };
       this.gliding = 0;
+      /** What else is drawn with each frame. @type {(() => void)[]} */
+      this.drawings = [];
+      /** Where the mouse is @type {{ x: number, y: number } | null} */
+      this.pointer = null;
       /** @type {RunData | null} */
       this.data = null;
       /** @type {Map<string, Command>} */
@@ -297,11 +301,16 @@ Shardbook.view = (function () {
 
     /** The lane, rank and index of a selection: of a call those of its first member @param {Chosen | null} s @returns {{ rank: number, lane: string, index: number } | null} */
     place(s) {
-      if (!s) return null;
-      if ("lane" in s) return s;
-      if ("gap" in s) return { rank: s.gap.rank, lane: "phase", index: commands.nearest(this.lanes[s.gap.rank].phase, s.gap.from) };
+      if (!s || "lane" in s) return s;
+      if ("gap" in s) return this.lanes[s.gap.rank] ? { rank: s.gap.rank, lane: "phase", index: this.gapIndex(s.gap) } : null;
       const first = this.model.calls[s.call]?.members[0], rank = this.model.ranks.findIndex((r) => r.rank === first?.rank);
       return rank < 0 ? null : { rank, lane: "comm", index: this.model.ranks[rank].comm.call.indexOf(s.call) };
+    }
+
+    /** The span that ends where a gap begins @param {{ rank: number, from: number }} gap */
+    gapIndex({ rank, from }) {
+      const { span, start } = this.lanes[rank].phase, i = Math.max(0, start.length ? levels.find(this.lanes[rank].phase, from) : 0);
+      return span ? span[i] : i;
     }
 
     /** When a selection begins and ends @param {Chosen | null} s @returns {{ from: number, to: number } | null} */
@@ -312,8 +321,18 @@ Shardbook.view = (function () {
         const members = this.model.calls[s.call]?.members;
         return members?.length ? { from: Math.min(...members.map((m) => m.arrive)), to: Math.max(...members.map((m) => m.end)) } : null;
       }
-      const spans = this.model.ranks[s.rank]?.[/** @type {LaneName} */ (s.lane)];
-      return spans && s.index < spans.n ? { from: spans.start[s.index], to: spans.end[s.index] } : null;
+      const spans = this.model.ranks[s.rank]?.[/** @type {LaneName} */ (s.lane)], lane = this.lanes[s.rank]?.[s.lane];
+      if (!spans || s.index >= spans.n) return null;
+      const i = this.drawn(s.rank, s.lane, s.index);
+      if (i < 0 || lane.start[i] !== spans.start[s.index]) return { from: spans.start[s.index], to: spans.end[s.index] };
+      const [a, b] = this.block(s.rank, s.lane, i);
+      return { from: lane.start[a], to: lane.end[b] };
+    }
+
+    /** The pieces that are one block with one of a lane's drawn spans @param {number} rank @param {string} name @param {number} i */
+    block(rank, name, i) {
+      const lane = this.lanes[rank][name], host = (/** @type {number} */ k) => (lane.cls[k] & 31) >> 2 === 4;
+      return levels.blockOf(lane, i, name === "phase" && !host(i) ? host : undefined);
     }
 
     /** Which of a lane's drawn spans one of the model's is, or comes before @param {number} rank @param {string} lane @param {number} index */
@@ -342,40 +361,55 @@ Shardbook.view = (function () {
         const far = Math.max(lane.start[k] - t, t - lane.end[k], 0);
         if (far < least || (far === 0 && best < 0)) [best, least] = [k, far];
       }
-      if (best >= 0) return { rank: found.rank, lane: found.lane, index: lane.span ? lane.span[best] : best };
+      if (best >= 0) return this.chosen(found.rank, found.lane, best);
       if (found.lane !== "phase") return null;
       const { from, to } = draw.gapAt(this.model, lane, found.rank, t);
       return { gap: { rank: found.rank, from, to } };
     }
 
+    /** The block that a lane's drawn span belongs to, named by its first piece @param {number} rank @param {string} lane @param {number} i @returns {Chosen} */
+    chosen(rank, lane, i) {
+      const [first] = this.block(rank, lane, i), { span } = this.lanes[rank][lane];
+      return { rank, lane, index: span ? span[first] : first };
+    }
+
     /** @param {number} x @param {number} y */
     hover(x, y) {
       const hovered = y < 0 ? null : this.at(x, y), was = this.state.hovered;
+      this.pointer = y < 0 ? null : { x, y };
       if (JSON.stringify(hovered) !== JSON.stringify(was)) this.update({ hovered }, false);
     }
 
     /** @returns {Geometry} */
     geometry() {
       const { model, state, lanes } = this, { from, to } = this.shown, width = this.stage.clientWidth;
-      const tracks = state.tracks.filter((name) => Shardbook.timeline.tracks[name]).map((name) => ({ name, height: Shardbook.timeline.tracks[name].height }));
+      const tracks = state.tracks.filter((name) => Shardbook.timeline.tracks[name]?.has?.(model) ?? Shardbook.timeline.tracks[name]).map((name) => ({ name, height: Shardbook.timeline.tracks[name].height }));
       const plain = width < 640, plot = Math.max(1, plain ? width : width - 162), px = (to - from) / plot;
-      const found = layout.layout(model, { width, bracket: false, collapsed: state.collapsed, groupBy: state.groupBy, tracks, unfold: this.unfold(px) });
+      const at = this.span(state.selected), flags = at && at.from >= from && at.from <= to ? [at.from, ...state.marks] : state.marks;
+      const bracket = !plain && Shardbook.schedule.shown(model);
+      const found = layout.layout(model, { width, bracket, collapsed: state.collapsed, groupBy: state.groupBy, tracks, unfold: this.unfold(px) });
       const { left } = found;
       return { layout: found, from, to, left, right: left + plot, plot, width, height: found.height, dpr: devicePixelRatio || 1, colours: this.colours, model, lanes,
         x: (ns) => left + ((ns - from) / (to - from)) * plot, ns: (x) => from + ((x - left) / plot) * (to - from),
+        bracket, flags, ruler: this.ruler, span: (chosen) => this.span(chosen),
+        boxOf: (chosen) => {
+          const at = this.place(chosen);
+          return at && (found.ranks.find((r) => r.index === at.rank)?.lanes.find((l) => l.name === at.lane) ?? null);
+        },
         box: (rank, lane) => found.ranks.find((r) => r.index === rank)?.lanes.find((l) => l.name === lane) ?? null,
         bold: (rank, lane, i) => state.follow !== null && model.ranks[rank][/** @type {LaneName} */ (lane)].microbatch[i] === state.follow };
     }
 
-    /** How far layers and operators are unfolded: as wide as half of them are @param {number} px ns a pixel */
+    /** How far layers and operators are unfolded: as wide as those are in which half of their time goes @param {number} px ns a pixel */
     unfold(px) {
       if (this.middles.model !== this.model) {
         const middle = (/** @type {LaneName} */ lane) => {
-          const all = this.model.ranks.flatMap((r) => Array.from({ length: Math.min(500, r[lane].n) }, (_, k) => {
-            const i = Math.floor((k * r[lane].n) / Math.min(500, r[lane].n));
-            return r[lane].end[i] - r[lane].start[i];
-          }));
-          return all.sort((a, b) => a - b)[all.length >> 1] ?? 0;
+          const all = this.model.ranks.flatMap(({ [lane]: { n, start, end } }) => {
+            const some = Math.min(500, n);
+            return Array.from({ length: some }, (_, k) => end[Math.floor((k * n) / some)] - start[Math.floor((k * n) / some)]);
+          }).sort((a, b) => a - b);
+          let half = all.reduce((sum, ns) => sum + ns, 0) / 2;
+          return all.find((ns) => (half -= ns) <= 0) ?? 0;
         };
         this.middles = { model: this.model, layer: middle("layer"), operation: middle("operation") };
       }
@@ -403,6 +437,7 @@ Shardbook.view = (function () {
         canvas.style.height = `${g.height}px`;
       }
       draw.frame(this.context, this.state, g);
+      for (const drawing of this.drawings) drawing();
     }
   }
 

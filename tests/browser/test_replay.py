@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from generator.errors import UserError
+from generator.publish.pack import script
 from generator.runs.run import MEMORY_CATEGORIES
 from generator.timeline.collectives import match_step
 from generator.timeline.reconstruct import MODES, reconstruct, representative_step
@@ -21,9 +23,12 @@ from generator.timeline.replay import Schedule, recorded_schedule, replay
 from generator.timeline.spans import Activity, Call, Spans, Timeline
 from generator.timeline.whatif import Replayable, WhatIf, replay_what_if, replayable, what_if_timeline
 from generator.timeline.whatif_text import PHASES, parse_what_if, what_if_text
-from tests.browser.conftest import reader_of
+from tests.browser.conftest import Reader, reader_of
 from tests.browser.packed import ask, data_of, provide, whole, write_page
 from tests.committed import calibration_of, ids_with_steps, run
+from tests.publish.small import NASTY, NASTY_RUN
+from tests.timeline.synthetic import Issue, Script, Wait, Work, one_f_one_b, write_run
+from tests.timeline.test_links import calibration, sends
 
 WHAT_IFS = 200
 RUNS = ids_with_steps()
@@ -261,6 +266,63 @@ def test_operators_keep_their_layer_and_their_place_in_the_file(page: Page) -> N
             )
         assert mine.sum() > 50
     assert inside == sum((operations["layer"] == layer).sum() for layer in (0, 3, 7))
+
+
+# ---- runs that we did not record
+
+EVERYONE = (0, 1, 2)
+STRANGE: dict[str, list[Script]] = {
+    "a member that never comes": [
+        [Work(5), Issue("c", EVERYONE[:2], 7, claims=EVERYONE), Work(9, "backward"), Wait("c", 2)]
+        for _ in range(2)
+    ]
+    + [[Work(30, layer=1)]],
+    "two waits for one call": [
+        [
+            Work(10 + rank),
+            Issue("c", EVERYONE, 50, reported=False),
+            Work(3),
+            Wait("c", rank),
+            Wait("c", 1),
+            Work(4),
+        ]
+        for rank in EVERYONE
+    ],
+    "late begins and no time at all": [
+        [Issue("a", EVERYONE, 0), Issue("b", EVERYONE, 40, "all_gather"), Wait("b"), Work(0), Wait("a", 1)]
+        for _ in EVERYONE
+    ],
+    "sends of both kinds": one_f_one_b(3, 4, (20, 21, 22), (30, 31, 32), send_ns=60),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("text", ["", "rank1=1500,balance", "async=all_reduce,latency=3000"])
+def test_strange_runs_are_laid_out_alike(page: Page, tmp_path: Path, name: str, text: str) -> None:
+    ours, link = write_run(tmp_path, STRANGE[name], run_id=name), calibration(*sends(60, 1.0))
+    page.add_script_tag(content=script(ours, calibration=link))
+    for base in MODES:
+        what = replayable(ours, mode=base, calibration=link)
+        what_if = parse_what_if(text if set(what.ops) > {"send"} or "async" not in text else "latency=3000")
+        expected = replay_what_if(what, what_if)
+        found = ask(page, SCHEDULE, name, what_if_text(what_if), base)
+        assert isinstance(found, dict), found
+        assert_same(Schedule(whole(found["begin"]), whole(found["end"])), expected)
+        assert_alike(ask(page, MODEL, name, base), reconstruct(ours, mode=base, calibration=link))
+
+
+def test_a_site_hands_its_runs_to_the_page(reader: Reader, address: str) -> None:
+    """Whatever the name of a run: the element's address leads to its data."""
+    reader.page.goto(f"{address}pair/index.html")
+    code = """(async () => {
+      const element = document.querySelector("trace-timeline"), script = document.createElement("script");
+      script.src = element.getAttribute("src");
+      document.head.append(script);
+      await new Promise((done) => script.addEventListener("load", done));
+      const data = await Shardbook.columns.of(element.getAttribute("run"));
+      return [data.run, data.title, Shardbook.lanes.model(data, "recorded").calls[0].group];
+    })()"""
+    assert ask(reader.page, code) == [NASTY_RUN, f"Two ranks {NASTY}", NASTY]
 
 
 # ---- what-ifs as text

@@ -62,8 +62,8 @@ record: $(VENV)/ready-record ## Record runs anew: make record RUNS="ddp tp"
 picture: $(VENV)/ready-site ## Draw the README's picture from the recorded run
 	@$(SHARDBOOK) figure ddp --output docs/timeline.svg
 
-bench: $(VENV)/ready-site ## Time building the book, reconstructing its runs and measuring a large trace
-	@$(BIN)/python -m scripts.bench
+bench: $(VENV)/ready-test ## Time building the book, reconstructing its runs, what-ifs and a large trace
+	@SHARDBOOK_CHROMIUM="$${SHARDBOOK_CHROMIUM:-$$(cat $(VENV)/browser)}" $(BIN)/python -m scripts.bench
 
 clean: ## Remove everything that was made: site, caches, virtual environment
 	@rm -rf $(VENV) .shardbook .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build tests/actual

@@ -72,24 +72,47 @@ def _trace(rank: int) -> Event:
 
 
 def _complete(i: int, ts: float, dice: random.Random) -> Event:
+    category, name, args = dice.choice(_SORTS)
     return {
         "ph": "X",
-        "cat": dice.choice(("cpu_op", "kernel", "cuda_runtime")),
-        "name": f"aten::op_{dice.randrange(400)}<float, {dice.randrange(64)}>",
+        "cat": category,
+        "name": name.format(dice.randrange(400), dice.randrange(64)),
         "pid": 1234,
         "tid": 10 + dice.randrange(8),
         "ts": ts,
         "dur": round(dice.random() * 50, 3),
-        "args": {
-            "External id": i,
-            "correlation": 3 * i,
-            "stream": 7,
-            "Input Dims": [[1024, 256], [256, 256]],
-            "Input type": ["float", "float"],
-            "grid": [1, 2, 3],
-            "block": [128, 1, 1],
-        },
+        "args": args(i, dice),
     }
+
+
+def _operator(i: int, dice: random.Random) -> Event:
+    rows = 1 << dice.randrange(6, 12)
+    return {
+        "External id": i, "Record function id": i, "Sequence number": i, "Fwd thread id": 0,
+        "Ev Idx": i, "Concrete Inputs": ["", "", "False"], "Input type": ["float", "float", "Scalar"],
+        "Input Strides": [[256, 1], [1, 256], []], "Input Dims": [[rows, 256], [256, 256], []],
+    }  # fmt: skip
+
+
+def _kernel(i: int, dice: random.Random) -> Event:
+    return {
+        "External id": i, "correlation": 3 * i, "queued": 0, "device": 0, "context": 1, "stream": 7,
+        "registers per thread": 128, "shared memory": 49152, "blocks per SM": round(dice.random() * 8, 6),
+        "warps per SM": round(dice.random() * 64, 6), "grid": [dice.randrange(1, 999), 2, 1],
+        "block": [128, 1, 1], "est. achieved occupancy %": dice.randrange(100),
+    }  # fmt: skip
+
+
+def _launch(i: int, _dice: random.Random) -> Event:
+    return {"External id": i, "cbid": 211, "correlation": 3 * i}
+
+
+_SORTS = (
+    ("cpu_op", "aten::op_{}_{}", _operator),
+    ("kernel", "void at::native::vectorized_elementwise_kernel<4, at::native::functor_{}<float>, "
+               "std::array<char*, 3ul> >(int, at::native::functor<float>, char*, {})", _kernel),
+    ("cuda_runtime", "cudaLaunchKernel", _launch),
+)  # fmt: skip
 
 
 def _flow(i: int, ts: float, dice: random.Random) -> Event:
@@ -98,9 +121,10 @@ def _flow(i: int, ts: float, dice: random.Random) -> Event:
 
 
 def _instant(i: int, ts: float, dice: random.Random) -> Event:
-    held = {"Bytes": dice.randrange(-(10**6), 10**6), "Total Allocated": dice.randrange(10**9)}
+    held = {"Bytes": dice.randrange(-(10**6), 10**6), "Total Allocated": dice.randrange(10**9),
+            "Total Reserved": dice.randrange(10**10), "Device Type": 1, "Ev Idx": i}  # fmt: skip
     return {"ph": "i", "s": "t", "name": "[memory]", "pid": 1234, "tid": 10 + dice.randrange(8), "ts": ts,
-            "args": held | {"Device Id": 0, "Addr": i}}  # fmt: skip
+            "args": held | {"Device Id": 0, "Addr": 139_000_000_000_000 + i}}  # fmt: skip
 
 
 # ---- as our recorder writes them

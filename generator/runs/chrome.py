@@ -34,7 +34,7 @@ from __future__ import annotations
 import gc
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,9 @@ _TEXT_COLUMNS = ("phase", "op", "group", "dtype")
 _OURS = frozenset(
     (*_INT_COLUMNS, *_TEXT_COLUMNS, "module", "bytes", "sent", "cpu_ts", "cpu_dur", "helpers_cpu_dur")
 )
+#: Args that become columns, or are looked into for one.
+_COLUMNS = (*_INT_COLUMNS, *_TEXT_COLUMNS, "bytes", "sent", "cpu_ts", "cpu_dur", "helpers_cpu_dur", "flops",
+            "ranks", "out_splits")  # fmt: skip
 _STEP = "ProfilerStep#"
 
 
@@ -156,16 +159,22 @@ def _columns(path: Path, rank: int, base_ns: int, found: _Complete, memory: Memo
     strings, count = _Strings(), len(events)
     # Most events of a trace of somebody else carry nothing of ours: the columns are filled where it is.
     told = [i for i, a in enumerate(args) if not _OURS.isdisjoint(a)]
-    said = [args[i] for i in told]
+    said = _said(args, told)
 
-    def scattered(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        column = np.full(count, MISSING, values.dtype)
-        column[told] = values
-        return column
+    def column(key: str, values: Callable[[list[Any]], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """What `values` makes of a key's values, where it is said, and MISSING elsewhere."""
+        rows, listed = said[key]
+        made = values(listed)
+        filled = np.full(count, MISSING, made.dtype)
+        filled[rows] = made
+        return filled
+
+    def indices(texts: list[Any]) -> I32:
+        return _int32([strings.index(text) for text in texts])
 
     kind = np.full(count, Kind.OTHER, np.int8)
     kind[told] = [_kind(events[i], args[i]) for i in told]
-    ints = {c: scattered(_int32(a.get(c, MISSING) for a in said)) for c in _INT_COLUMNS}
+    ints = {key: column(key, _int32) for key in _INT_COLUMNS}
     for i, name in enumerate(names):
         if name.startswith(_STEP):
             kind[i] = Kind.STEP
@@ -175,31 +184,47 @@ def _columns(path: Path, rank: int, base_ns: int, found: _Complete, memory: Memo
         # So that blocks can be told from the two ends of the model.
         names[i] = str(args[i].get("module", names[i]))
     groups: dict[str, tuple[int, ...]] = {}
-    for a in said:
-        if "ranks" in a and "group" in a:
-            groups.setdefault(a["group"], _ranks(a["ranks"]))
+    for i, ranks in zip(*said["ranks"], strict=True):
+        if "group" in args[i]:
+            groups.setdefault(args[i]["group"], _ranks(ranks))
+    uneven = [args[i] for i in said["out_splits"][0]]
     return RankTrace(
         rank=rank,
         path=path,
         base_ns=base_ns,
         row=found.row[order],
         kind=kind,
-        name=_int32(map(strings.index, names)),
+        name=indices(names),
         start_ns=start_ns[order],
         dur_ns=dur_ns[order],
-        cpu_start_ns=scattered(_ns(said, "cpu_ts")),
-        cpu_dur_ns=scattered(_ns(said, "cpu_dur")),
-        helpers_cpu_ns=scattered(_ns(said, "helpers_cpu_dur")),
-        bytes=scattered(_sizes([a.get("bytes", MISSING) for a in said])),
-        sent=scattered(_sizes([a.get("sent", MISSING) for a in said])),
-        received=scattered(_sizes([_received(a) if "out_splits" in a else MISSING for a in said])),
-        flops=scattered(_sizes([a.get("flops", MISSING) for a in said])),
+        cpu_start_ns=column("cpu_ts", lambda values: _whole_ns(values, "cpu_ts")),
+        cpu_dur_ns=column("cpu_dur", lambda values: _whole_ns(values, "cpu_dur")),
+        helpers_cpu_ns=column("helpers_cpu_dur", lambda values: _whole_ns(values, "helpers_cpu_dur")),
+        bytes=column("bytes", _sizes),
+        sent=column("sent", _sizes),
+        received=column("out_splits", lambda _splits: _sizes([_received(a) for a in uneven])),
+        flops=column("flops", _sizes),
         memory=memory,
-        **{c: scattered(_int32(strings.index(a.get(c)) for a in said)) for c in _TEXT_COLUMNS},
+        **{key: column(key, indices) for key in _TEXT_COLUMNS},
         strings=tuple(strings.values),
         groups=groups,
         **ints,
     )
+
+
+def _said(args: Sequence[Event], told: Sequence[int]) -> dict[str, tuple[list[int], list[Any]]]:
+    """For each key that becomes a column: the events that say it, and what they say.
+
+    One pass over what is there; most events have few of the keys.
+    """
+    found: dict[str, tuple[list[int], list[Any]]] = {key: ([], []) for key in _COLUMNS}
+    for i in told:
+        for key, value in args[i].items():
+            if key in found:
+                rows, values = found[key]
+                rows.append(i)
+                values.append(value)
+    return found
 
 
 def _step_number(name: str) -> int:
@@ -228,19 +253,23 @@ def _sizes(values: Sequence[int]) -> I64:
 
 def _ns(items: Sequence[Event], key: str) -> I64:
     """A column of microseconds as whole ns. Relative to a base, float64 holds them exactly."""
-    raw = np.array([i.get(key, np.nan) for i in items], np.float64)
+    return _whole_ns([i.get(key, np.nan) for i in items], key)
+
+
+def _whole_ns(values: Sequence[float], key: str) -> I64:
+    raw = np.array(values, np.float64)
     missing = ~np.isfinite(raw)
     if np.nanmax(np.abs(raw), initial=0.0) > _LARGEST_US:
         raise ValueError(f"a {key} that does not fit 64 bits")
     if key.endswith("dur") and np.nanmin(raw, initial=0.0) < 0:
         raise ValueError(f"a negative {key}")
-    values: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
-    values[missing] = MISSING
-    return values
+    whole: I64 = np.rint(np.where(missing, 0.0, raw) * 1000).astype(np.int64)
+    whole[missing] = MISSING
+    return whole
 
 
-def _int32(values: Iterable[int]) -> I32:
-    return np.array(list(values), np.int32)
+def _int32(values: Sequence[int]) -> I32:
+    return np.array(values, np.int32)
 
 
 def _memory(events: Sequence[Any]) -> MemorySamples:

@@ -145,7 +145,7 @@ def isolated_section(library: Library) -> IsolatedSection | None:
         axis=Markup(dots.axis_picture(axis)),
     )
     table = _isolated_table([run for members in groups.values() for run in members])
-    return IsolatedSection(figure, table, _alone_words(found))
+    return IsolatedSection(figure, table, _unshared_words(found))
 
 
 class _Isolated:
@@ -172,15 +172,27 @@ def _times(ratio: float, digits: int = 1) -> str:
     return f"{show.number(ratio, 0 if not digits or ratio == round(ratio) else digits)}{show.THIN}×"
 
 
-def _alone_words(found: Sequence[_Isolated]) -> str:
-    """How near the two come where nothing is shared and nobody is waited for."""
-    alone = [1 / r.ratio - 1 for r in found if r.manifest.world_size == 1]
-    if not alone:
-        return ""
-    return prose(
-        f"With one rank nothing is shared and no call is made: there the two differ by "
-        f"{signed(min(alone))} to {signed(max(alone))}, what its thread waited for a processor."
-    )
+def _unshared_words(found: Sequence[_Isolated]) -> str:
+    """How near the two come where no core is shared: without calls, and with them."""
+    said = []
+    unshared = [r for r in found if r.manifest.machine.ranks_per_core <= 1]
+    if alone := [1 / r.ratio - 1 for r in unshared if r.manifest.world_size == 1]:
+        said.append(
+            f"With one rank no core is shared and no call is made: there the isolated step is "
+            f"{_between(alone)} of the recorded one, what its thread waited for a processor."
+        )
+    if joined := [1 / r.ratio - 1 for r in unshared if r.manifest.world_size > 1]:
+        said.append(
+            f"With a core for each of several ranks it is {_between(joined)} of it: what is left is the "
+            "price of calls, a ring’s and not gloo’s, and what gloo’s own threads take from the ranks."
+        )
+    return prose(" ".join(said))
+
+
+def _between(differences: Sequence[float]) -> str:
+    """Shares of a whole, e.g. 99.9 % to 100.0 %, given as differences from it."""
+    low, high = show.percent(1 + min(differences)), show.percent(1 + max(differences))
+    return low if low == high else f"{low} to {high}"
 
 
 def _isolated_table(found: Sequence[_Isolated]) -> PlotTable:
@@ -213,11 +225,11 @@ def cores_section(library: Library) -> CoresSection | None:
     axis = dots.linear([-CORE_TOLERANCE, CORE_TOLERANCE, *reach], axis_percent)
     table = PlotTable(
         caption="Predicted and measured step with a core for each rank",
-        head=("scheme", "on one core, ms", "predicted, ms", "measured, ms", "error"),
+        head=("scheme", "one core, ms", "predicted", "measured", "error"),
         axis=Markup(dots.axis_picture(axis)),
         rows=tuple(_core_row(c, axis) for c in checks),
     )
-    counted = " and ".join(f"{c.steps} of {c.steps_of} in {c.each}" for c in checks)
+    counted = ", ".join(f"{c.steps} of {c.steps_of} in {c.each}" for c in checks)
     words = (
         "The axis is the difference from the measured median; the line behind a disc reaches from the "
         "shortest to the longest measured step. Of the timed steps those count that nothing disturbed: "

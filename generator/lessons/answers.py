@@ -14,6 +14,7 @@ from generator.lessons.kinds.choice import ResolvedChoice, ResolvedOption
 from generator.lessons.kinds.number import ResolvedMisconception, ResolvedNumber
 from generator.lessons.questions import Question, ResolvedQuestion, kind_of
 from generator.lessons.scope import Scope
+from generator.timeline.spans import Timeline
 from generator.units import show
 
 __all__ = [
@@ -48,10 +49,14 @@ class PageResolver:
     path: Path
     slug: str
     scope: Scope
+    figures: tuple[TimelineFigure, ...] = ()
     problems: list[UserError] = field(default_factory=list)
 
     def value(self, expression: str, line: int | None) -> Value:
         return evaluate(expression, self.scope, path=self.path, line=line)
+
+    def timeline(self, run: str, mode: str) -> Timeline:
+        return self.scope.timelines(run, mode)
 
     def text(self, markdown: str, line: int | None) -> str:
         try:
@@ -80,9 +85,15 @@ class PageResolver:
             ) from None
 
 
+def _figure(figure: TimelineFigure, resolver: PageResolver) -> TimelineFigure:
+    views = (replace(v, caption=resolver.text(v.caption, v.lines.get("caption"))) for v in figure.views)
+    caption = resolver.text(figure.caption, figure.lines.get("caption"))
+    return replace(figure, caption=caption, views=tuple(views))
+
+
 def resolve(exercise: Exercise, scope: Scope) -> ResolvedExercise:
     """The exercise with its answers. Raises Problems with all that cannot be computed."""
-    resolver = PageResolver(exercise.path, exercise.slug, scope)
+    resolver = PageResolver(exercise.path, exercise.slug, scope, exercise.figures)
     resolved, problems = resolve_with(exercise, resolver)
     if problems:
         raise Problems(problems)
@@ -104,7 +115,7 @@ def resolve_with(
         if isinstance(block, Prose):
             blocks.append(replace(block, markdown=resolver.text(block.markdown, block.line)))
         elif isinstance(block, TimelineFigure):
-            blocks.append(replace(block, caption=resolver.text(block.caption, block.lines.get("caption"))))
+            blocks.append(_figure(block, resolver))
         else:
             before = len(problems)
             try:

@@ -161,6 +161,19 @@ def _average(*values: Any) -> Any:
     return _total(*values) / len(_values(values))
 
 
+def _rank_of(best: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Wrong("has one value, not one a rank", "Ask for each: rank='each'.")
+        values = _same_unit([_kept(v) for v in value])
+        at = [i for i, v in enumerate(values) if v == best(values)]
+        if len(at) > 1:
+            raise Wrong(f"is the same on ranks {at[0]} and {at[1]}", "Ask for what tells one rank apart.")
+        return quantity(at[0])
+
+    return call
+
+
 def _negated(value: Any) -> Any:
     return -_scalar(value)
 
@@ -195,7 +208,8 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Not: _inverted,
 }
 
-#: The functions that are not of the vocabulary. All but abs and round also take one value a rank.
+#: The functions that are not of the vocabulary. All but abs and round also take one value a rank, the last
+#: two nothing else; they give the number of the rank.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": _absolute,
     "round": _rounded,
@@ -203,4 +217,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": _largest,
     "sum": _total,
     "mean": _average,
+    "rank_of_min": _rank_of(min),
+    "rank_of_max": _rank_of(max),
 }

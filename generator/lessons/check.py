@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,13 +11,14 @@ from generator.errors import UserError, did_you_mean
 from generator.lessons.answers import PageResolver, ResolvedExercise, resolve_with
 from generator.lessons.exercise import Exercise, Prose, TimelineFigure, find_exercises
 from generator.lessons.expressions import references
-from generator.lessons.kinds.number import NumberQuestion
+from generator.lessons.figure_checks import check_form, check_pointing, check_run
+from generator.lessons.figures import texts_of
+from generator.lessons.kinds.choice import ChoiceQuestion
+from generator.lessons.kinds.pick import PickQuestion
 from generator.lessons.links import Targets, check_links, targets
-from generator.lessons.predicates import matches_any, parse_predicate
 from generator.lessons.questions import Question, ResolvedQuestion, kind_of
 from generator.lessons.scope import Scope, Timelines
 from generator.lessons.vocabulary import Vocabulary, default_vocabulary
-from generator.runs.manifest import Manifest
 from generator.runs.reader import Manifests
 
 
@@ -41,7 +42,9 @@ def examine(
     problems, resolved = [*found, *runs.problems], list[ResolvedExercise]()
     for exercise in exercises:
         problems += _check_requires(exercise, links.names["exercise"])
-        problems += _check_links(exercise, links)
+        texts = list(_texts(exercise))
+        problems += (p for text, line in texts for p in check_links(text, line, exercise.path, links))
+        problems += check_form(exercise, texts)
         sound = all(p.path != exercise.path for p in found)
         answered, wrong = _answers(exercise, runs, timelines, words, sound)
         problems += wrong
@@ -60,31 +63,18 @@ def _check_requires(exercise: Exercise, slugs: frozenset[str]) -> Iterator[UserE
             yield here(f"unknown exercise '{slug}'", remedy=did_you_mean(slug, slugs))
 
 
-def _check_links(exercise: Exercise, links: Targets) -> Iterator[UserError]:
-    texts: list[tuple[str, int]] = [
-        (exercise.summary, exercise.lines.get("summary", 1)),
-        (exercise.cluster, exercise.lines.get("cluster", 1)),
-        *((s, exercise.lines.get("sources", 1)) for s in exercise.sources),
-    ]
+def _texts(exercise: Exercise) -> Iterator[tuple[str, int]]:
+    """Every Markdown of an exercise, each with its line."""
+    for key in ("summary", "cluster"):
+        yield getattr(exercise, key), exercise.lines.get(key, 1)
+    yield from ((source, exercise.lines.get("sources", 1)) for source in exercise.sources)
     for block in exercise.blocks:
         if isinstance(block, Prose):
-            texts.append((block.markdown, block.line))
+            yield block.markdown, block.line
         elif isinstance(block, TimelineFigure):
-            texts.append((block.caption, block.lines.get("caption", block.line)))
+            yield from texts_of(block)
         else:
-            texts += [
-                (getattr(block, k), block.lines.get(k, block.line)) for k in ("prompt", "hint", "explain")
-            ]
-            if isinstance(block, NumberQuestion):
-                texts += [(m.say, m.say_line) for m in block.misconceptions]
-            else:
-                texts += [
-                    (t, c.lines.get(k, c.line))
-                    for c in block.choices
-                    for k, t in (("text", c.text), ("why", c.why))
-                ]
-    for text, line in texts:
-        yield from check_links(text, line, exercise.path, links)
+            yield from kind_of(block).texts(block)
 
 
 def _answers(
@@ -119,14 +109,14 @@ def _answers(
         return None, problems
     for block in exercise.blocks:
         if isinstance(block, TimelineFigure):
-            problems += _check_figure(exercise, block, manifests, runs)
-        elif isinstance(block, NumberQuestion):
+            problems += check_run(exercise, block, manifests, runs)
+        elif not isinstance(block, Prose):
             problems += _check_computed(exercise, block, vocabulary)
     # A run that cannot be read, or is not there, is one problem and not one for every expression.
     if len(manifests) < len(exercise.runs) or not exercise.runs:
         return None, problems
     scope = Scope(exercise.runs[0], manifests, timelines, vocabulary)
-    resolver = PageResolver(exercise.path, exercise.slug, scope)
+    resolver = PageResolver(exercise.path, exercise.slug, scope, exercise.figures)
 
     def check_question(question: Question, resolved: ResolvedQuestion) -> None:
         if sound:
@@ -135,56 +125,16 @@ def _answers(
     resolved, wrong = resolve_with(exercise, resolver, check_question)
     problems += wrong
     if sound:
-        problems += _check_focus(exercise, scope)
+        problems += check_pointing(exercise, scope)
     return resolved, problems
 
 
-def _check_focus(exercise: Exercise, scope: Scope) -> Iterator[UserError]:
-    """A figure that points to nothing would send the reader looking for it."""
-    for figure in exercise.blocks:
-        if not isinstance(figure, TimelineFigure) or not figure.focus.strip():
-            continue
-        if figure.run not in scope.manifests or not scope.manifests[figure.run].has_steps:
-            continue
-        try:
-            found = matches_any(parse_predicate(figure.focus), scope.timelines(figure.run, figure.mode))
-        except UserError as error:
-            yield error
-            continue
-        if not found:
-            yield UserError(
-                f"the focus matches nothing in the run '{figure.run}'",
-                path=exercise.path,
-                line=figure.lines.get("focus"),
-                remedy="Ask for phases, layers and operations that the run has.",
-            )
-
-
-def _check_figure(
-    exercise: Exercise, figure: TimelineFigure, manifests: Mapping[str, Manifest], runs: Manifests
-) -> Iterator[UserError]:
-    here = partial(UserError, path=exercise.path, line=figure.lines.get("run", figure.line))
-    if not figure.run:
-        return
-    if figure.run not in runs.ids:
-        if figure.run not in exercise.runs:
-            yield here(
-                f"unknown run '{figure.run}'",
-                remedy=did_you_mean(figure.run, runs.ids) if runs.ids else "Record it first.",
-            )
-    elif figure.run not in exercise.runs:
-        yield here(f"the run '{figure.run}' is not one of the page's", remedy="Add it to 'runs'.")
-    elif figure.run in manifests and not manifests[figure.run].has_steps:
-        yield here(
-            f"the run '{figure.run}' is a {manifests[figure.run].kind} and has no timeline",
-            remedy="Show a training run.",
-        )
-
-
-def _check_computed(
-    exercise: Exercise, question: NumberQuestion, vocabulary: Vocabulary
-) -> Iterator[UserError]:
+def _check_computed(exercise: Exercise, question: Question, vocabulary: Vocabulary) -> Iterator[UserError]:
     """Answers and misconceptions are computed, never typed."""
+    if isinstance(question, ChoiceQuestion) or (
+        isinstance(question, PickQuestion) and question.what != "rank"
+    ):
+        return
     written = [("answer", question.answer, question.lines.get("answer"))]
     written += [("misconception", m.value, m.value_line) for m in question.misconceptions]
     for what, expression, line in written:

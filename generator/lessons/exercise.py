@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -26,13 +27,12 @@ from markdown_it.token import Token
 
 from generator.book import Book
 from generator.errors import UserError, did_you_mean
+from generator.lessons.figures import FIGURE_ID, TimelineFigure, parse_timeline, placed
 from generator.lessons.kinds.choice import Choice, ChoiceQuestion
 from generator.lessons.kinds.common import SLUG
 from generator.lessons.kinds.number import Misconception, NumberQuestion
-from generator.lessons.predicates import parse_predicate
 from generator.lessons.questions import Question, parse_question
 from generator.lessons.tables import Table, read_toml
-from generator.lessons.vocabulary import MODES
 from generator.texts import read_text
 
 __all__ = [
@@ -59,7 +59,7 @@ RESERVED = frozenset({"runs", "definitions", "validation", "assets", "404", "ind
 
 #: Ids that an exercise's page has of itself, and how those begin that are made for figures.
 PAGE_IDS = frozenset({"main", "sources", "on-a-cluster"})
-_FIGURE_ID, _SAID_ID = "figure-", "-said"
+_SAID_ID = "-said"
 
 _FENCE = "+++"
 _NUMBERED = re.compile(r"(\d+)-(.+)")
@@ -69,21 +69,6 @@ _NUMBERED = re.compile(r"(\d+)-(.+)")
 class Prose:
     markdown: str
     line: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineFigure:
-    """A timeline of one run on all ranks."""
-
-    run: str
-    mode: str
-    #: A predicate over events (lessons.predicates); what it matches is highlighted. May be empty.
-    focus: str
-    title: str
-    caption: str
-    line: int
-    #: Where each key's value stands in the file.
-    lines: dict[str, int] = field(default_factory=dict, compare=False)
 
 
 Block = Prose | TimelineFigure | Question
@@ -125,7 +110,11 @@ class Exercise:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        return tuple(b for b in self.blocks if isinstance(b, NumberQuestion | ChoiceQuestion))
+        return tuple(b for b in self.blocks if isinstance(b, Question))
+
+    @property
+    def figures(self) -> tuple[TimelineFigure, ...]:
+        return tuple(b for b in self.blocks if isinstance(b, TimelineFigure))
 
 
 def find_exercises(book: Book) -> tuple[tuple[Exercise, ...], tuple[UserError, ...]]:
@@ -238,7 +227,7 @@ def parse_exercise(path: Path, chapter: Chapter, problems: list[UserError]) -> E
         requires=table.texts("requires"),
         cluster=table.text("cluster"),
         sources=table.texts("sources"),
-        blocks=tuple(_blocks(body, body_line, path, runs, problems)),
+        blocks=tuple(placed(list(_blocks(body, body_line, path, runs, problems)))),
         path=path,
         lines={
             k: table.line_of(k)
@@ -251,21 +240,29 @@ def parse_exercise(path: Path, chapter: Chapter, problems: list[UserError]) -> E
 
 
 def _repeated_ids(exercise: Exercise) -> Iterator[UserError]:
-    ids: dict[str, int] = {}
-    for question in exercise.questions:
-        if question.id in PAGE_IDS or question.id.startswith(_FIGURE_ID) or question.id.endswith(_SAID_ID):
-            yield UserError(
-                f"the id '{question.id}' is one that the page has already",
-                path=exercise.path,
-                line=question.line,
-                remedy="Choose another.",
+    first: dict[str, tuple[str, int]] = {}
+    for block in exercise.blocks:
+        if isinstance(block, Prose):
+            continue
+        what = "figure" if isinstance(block, TimelineFigure) else "question"
+        here = partial(UserError, path=exercise.path, line=block.line)
+        taken = what == "question" and block.id.startswith(FIGURE_ID)
+        if taken or block.id in PAGE_IDS or block.id.endswith(_SAID_ID):
+            yield here(f"the id '{block.id}' is one that the page has already", remedy="Choose another.")
+        other, line = first.setdefault(block.id, (what, block.line))
+        if block.id and line != block.line:
+            yield here(
+                f"the id '{block.id}' is also that of the {other} on line {line}",
+                remedy="Give each question and figure of a page its own.",
             )
-        if question.id and ids.setdefault(question.id, question.line) != question.line:
+    views: dict[str, int] = {}
+    for view in (v for f in exercise.figures for v in f.views):
+        if view.name and views.setdefault(view.name, view.line) != view.line:
             yield UserError(
-                f"the id '{question.id}' is also that of the question on line {ids[question.id]}",
+                f"the name '{view.name}' is also that of the view on line {views[view.name]}",
                 path=exercise.path,
-                line=question.line,
-                remedy="Give each question of a page its own.",
+                line=view.line,
+                remedy="Give each view of a page its own.",
             )
 
 
@@ -387,24 +384,4 @@ def _block(
     table = read_toml(content, path, line + 1, line, problems)
     if table is None:
         return None
-    return parse_question(table) if name == "question" else _timeline(table, runs)
-
-
-def _timeline(table: Table, runs: tuple[str, ...]) -> TimelineFigure:
-    figure = TimelineFigure(
-        run=table.text("run", default=runs[0] if runs else ""),
-        mode=table.text("mode", default=MODES[0]),
-        focus=table.text("focus"),
-        title=table.text("title"),
-        caption=table.text("caption"),
-        line=table.source.line,
-        lines={k: table.line_of(k) for k in ("run", "mode", "focus", "title", "caption")},
-    )
-    table.finish()
-    if figure.mode not in MODES:
-        table.complain(f"unknown mode '{figure.mode}'", did_you_mean(figure.mode, MODES), key="mode")
-    try:
-        parse_predicate(figure.focus, path=table.source.path, line=table.line_of("focus"))
-    except UserError as error:
-        table.source.problems.append(error)
-    return figure
+    return parse_question(table) if name == "question" else parse_timeline(table, runs)

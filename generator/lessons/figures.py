@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from generator.errors import UserError, did_you_mean
 from generator.lessons.kinds.common import SLUG
@@ -16,6 +17,7 @@ FIGURE_ID = "figure-"
 #: A link to one of the page's views begins so.
 SHOW = "show:"
 _COVERED = "until predicted"
+B = TypeVar("B")
 _TEXTS = ("id", "run", "mode", "focus", "highlight", "blur", "question", "title", "caption")
 
 
@@ -116,7 +118,7 @@ def _check_selection(table: Table, text: str, key: str) -> None:
         table.source.problems.append(error)
 
 
-def placed[B](blocks: Sequence[B | TimelineFigure]) -> Iterator[B | TimelineFigure]:
+def placed(blocks: Sequence[B | TimelineFigure]) -> Iterator[B | TimelineFigure]:
     """The blocks of a page, its figures with their ids and with the questions that they wait for."""
     number = 0
     for i, block in enumerate(blocks):

@@ -160,14 +160,12 @@ def _check_value(source: Written, label: str, node: ast.expr, language: Language
         if type(value) is not int:
             raise source.error(f"'{label}' is a whole number", f"Write {label} == 0.", node)
     elif label in language.shares:
-        if not (type(value) in (int, float) and 0 <= value <= 1):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise source.error(f"'{label}' is a share from 0 to 1", f"Write {label} > 0.5.", node)
     elif not isinstance(value, str):
         raise source.error(f"'{label}' is text", f"Write {label} == '…'.", node)
     elif language.text[label] and value not in language.text[label]:
-        raise source.error(
-            f"unknown {label} '{value}'", did_you_mean(value, language.text[label]), node
-        )
+        raise source.error(f"unknown {label} '{value}'", did_you_mean(value, language.text[label]), node)
 
 
 def _holds(node: ast.expr, labels: dict[str, Label]) -> bool:

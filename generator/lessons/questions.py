@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.errors import UserError, did_you_mean
-from generator.lessons.kinds import choice, number
+from generator.lessons.kinds import choice, number, pick
 from generator.lessons.kinds.choice import ChoiceQuestion, ResolvedChoice
 from generator.lessons.kinds.common import Resolver
 from generator.lessons.kinds.number import NumberQuestion, ResolvedNumber
+from generator.lessons.kinds.pick import PickQuestion, ResolvedPick
 from generator.lessons.tables import Table
 
-Question = NumberQuestion | ChoiceQuestion
-ResolvedQuestion = ResolvedNumber | ResolvedChoice
+Question = NumberQuestion | ChoiceQuestion | PickQuestion
+ResolvedQuestion = ResolvedNumber | ResolvedChoice | ResolvedPick
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,14 @@ class Kind:
     resolve: Callable[[Any, Resolver], ResolvedQuestion]
     #: What is wrong with a question whose answer is known.
     check: Callable[[Any, Any, Resolver], Iterator[UserError]]
+    #: The Markdown of a question, each with its line.
+    texts: Callable[[Any], Iterator[tuple[str, int]]]
 
 
 KINDS: dict[str, Kind] = {
-    "number": Kind(NumberQuestion, number.parse, number.resolve, number.check),
-    "choice": Kind(ChoiceQuestion, choice.parse, choice.resolve, choice.check),
+    "number": Kind(NumberQuestion, number.parse, number.resolve, number.check, number.texts),
+    "choice": Kind(ChoiceQuestion, choice.parse, choice.resolve, choice.check, choice.texts),
+    "pick": Kind(PickQuestion, pick.parse, pick.resolve, pick.check, pick.texts),
 }
 
 

@@ -63,19 +63,23 @@ def parse_selection(
     source = written(text, path, line)
     if not source.text:
         return Selection("", "", Predicate("", None), language)
-    tree, order = parse(source, (*ALLOWED, ast.Call)), ""
+    tree, order = parse(source, (*ALLOWED, ast.Call, ast.keyword)), ""
     if isinstance(tree, ast.Call):
         order = tree.func.id if isinstance(tree.func, ast.Name) else ""
         if order not in ORDERS:
             raise source.error(f"unknown function '{order}'", did_you_mean(order, ORDERS), tree)
         if tree.keywords or len(tree.args) > 1:
-            raise source.error(f"'{order}' takes one predicate", "Join several by 'and' or 'or'.", tree)
+            raise source.error(
+                f"'{order}' takes one predicate", "Compare with ==, and join by 'and' or 'or'.", tree
+            )
         if not tree.args:
             return Selection(source.text, order, Predicate("", None), language)
         tree = tree.args[0]
     if inner := next((n for n in ast.walk(tree) if isinstance(n, ast.Call)), None):
         raise source.error(
-            "a function stands inside a predicate", f"Put it around all of it: {'(…), '.join(ORDERS)}(…).", inner
+            "a function stands inside a predicate",
+            f"Put it around all of it: {'(…), '.join(ORDERS)}(…).",
+            inner,
         )
     check_predicate(source, tree, language)
     return Selection(source.text, order, Predicate(source.text, tree), language)

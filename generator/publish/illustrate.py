@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from markupsafe import Markup
 
-from generator.lessons.predicates import matches, parse_predicate
 from generator.publish.figures import compare
 from generator.publish.figures.facts import Table, rank_notes
-from generator.publish.figures.lanes import Focus
 from generator.publish.figures.step import Figure, timeline_figure
 from generator.publish.figures.strip import steps_strip
 from generator.publish.library import Library
 from generator.publish.model import Compared, ComparedRow, RunFigure
+from generator.publish.pointing import Pointing
 from generator.publish.urls import run_url
 from generator.runs.manifest import Manifest
 from generator.timeline.spans import Timeline
 
 
 def exercise_figure(
-    timeline: Timeline, manifest: Manifest, *, ident: str, focus: str, path: Path, line: int
+    timeline: Timeline, manifest: Manifest, *, ident: str, pointing: Pointing
 ) -> tuple[Markup, Markup]:
-    """The timeline of an exercise, with what its `focus` picks outlined, and its numbers.
-
-    Raises UserError for a focus that cannot be read.
-    """
-    chosen = _focus(focus, path, line) if focus else None
-    drawn = timeline_figure(timeline, ident=ident, notes=notes_of(manifest), focus=chosen)
+    """The timeline of an exercise, with what it points to outlined, and its numbers."""
+    drawn = timeline_figure(timeline, ident=ident, notes=notes_of(manifest), focus=pointing.focus)
     return drawing(drawn), numbers(drawn.table)
 
 
@@ -172,8 +166,3 @@ def numbers(table: Table) -> Markup:
         '<table><caption class="vh">{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
         "</details>"
     ).format(table.caption, table.caption, head, rows)
-
-
-def _focus(text: str, path: Path, line: int) -> Focus:
-    predicate = parse_predicate(text, path=path, line=line)
-    return lambda labels: matches(predicate, **{**labels, "activity": labels.get("phase")})

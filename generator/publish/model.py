@@ -20,6 +20,15 @@ from generator.publish.validation.model import ValidationData
 
 
 @dataclass(frozen=True, slots=True)
+class ViewRow:
+    """A place in a figure that links of the text lead to."""
+
+    id: str
+    name: str
+    caption: Markup
+
+
+@dataclass(frozen=True, slots=True)
 class FigureRow:
     id: str
     title: str
@@ -35,8 +44,12 @@ class FigureRow:
     mode_id: str = ""
     #: The script with the run's data; empty where there is none, and the picture stays a picture.
     data_url: str = ""
-    #: What is outlined, as JSON.
+    #: What is outlined and where the camera goes, as JSON.
     focus: str = ""
+    views: tuple[ViewRow, ...] = ()
+    #: Id and number of the question that the figure is covered until; 0 where it is not.
+    until: str = ""
+    until_number: int = 0
     kind: str = "figure"
 
 
@@ -71,9 +84,12 @@ class QuestionRow:
     answer: str
     #: How near counts as right; empty for a choice.
     within: str = ""
-    #: Only of a number: its unit, and the answer as it is shown.
+    #: Of a number its unit, and the answer as it is shown; of a pick the answer in words.
     unit: str = ""
     shown: str = ""
+    #: Only of a pick: "event", "rank" or "gap", and the figure's id.
+    what: str = ""
+    figure: str = ""
     #: Only of a choice.
     many: bool = False
     options: tuple[Option, ...] = ()

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from markupsafe import Markup
 
 from generator.lessons.answers import ResolvedExercise
 from generator.lessons.exercise import PAGE_IDS, Exercise, Prose, TimelineFigure
-from generator.lessons.kinds.choice import ResolvedChoice
-from generator.lessons.kinds.number import ResolvedNumber
+from generator.lessons.figures import SHOW
 from generator.lessons.links import Targets
 from generator.lessons.questions import ResolvedQuestion
 from generator.publish import markdown, show
+from generator.publish.asking import question_row
 from generator.publish.illustrate import exercise_figure
-from generator.publish.keys import encode
 from generator.publish.library import Library
 from generator.publish.model import (
     ExerciseData,
     Fact,
     FigureRow,
     Link,
-    Option,
     Page,
-    QuestionRow,
     Row,
     Step,
     TextRow,
+    ViewRow,
 )
+from generator.publish.pointing import pointing
 from generator.publish.runpages import link_rate
 from generator.publish.urls import DEFINITIONS, HOME, address, chapter_id, exercise_url, relative, run_url
 
@@ -81,9 +80,7 @@ def link_to(exercise: Exercise) -> Link:
 
 def question_marks(resolved: ResolvedExercise) -> tuple[str, ...]:
     """'key hash' of each question: what progress is kept by."""
-    return tuple(
-        f"{b.key} {b.hash}" for b in resolved.blocks if isinstance(b, ResolvedNumber | ResolvedChoice)
-    )
+    return tuple(f"{b.key} {b.hash}" for b in resolved.blocks if isinstance(b, ResolvedQuestion))
 
 
 def exercise_page(resolved: ResolvedExercise, context: Context) -> Page:
@@ -176,7 +173,7 @@ class _Writer:
         """The introduction (text before the first figure, question or heading) and all that follows."""
         intro: list[Markup] = []
         rows: list[Row] = []
-        figures = questions = 0
+        numbers = {q.id: i for i, q in enumerate(resolved.exercise.questions, 1)}
         for item in resolved.blocks:
             if isinstance(item, Prose):
                 for part in self._text(item):
@@ -185,11 +182,10 @@ class _Writer:
                     else:
                         intro.append(part.body)
             elif isinstance(item, TimelineFigure):
-                figures += 1
-                rows.append(self._figure(item, figures))
+                rows.append(self._figure(item, numbers.get(item.until, 0)))
             else:
-                questions += 1
-                rows.append(self._question(item, questions))
+                tolerance = getattr(self._given[item.id], "tolerance", "")
+                rows.append(question_row(item, numbers[item.id], tolerance, self))
         return Markup("").join(intro), tuple(rows)
 
     def _text(self, prose: Prose) -> Sequence[TextRow]:
@@ -204,20 +200,16 @@ class _Writer:
         self._ids.add(found)
         return found
 
-    def _figure(self, figure: TimelineFigure, number: int) -> FigureRow:
+    def _figure(self, figure: TimelineFigure, until: int) -> FigureRow:
+        """A figure as a row; `until`: the number of the question that it is covered until, or 0."""
         library = self._context.library
         recorded = figure.mode == "recorded"
-        svg, numbers = exercise_figure(
-            library.timeline(figure.run, figure.mode),
-            library.manifests[figure.run],
-            ident=f"figure-{number}",
-            focus=figure.focus,
-            path=self._exercise.path,
-            line=figure.line,
-        )
+        timeline, manifest = library.timeline(figure.run, figure.mode), library.manifests[figure.run]
+        points = pointing(figure, timeline)
+        svg, numbers = exercise_figure(timeline, manifest, ident=figure.id, pointing=points)
         return FigureRow(
-            id=f"figure-{number}",
-            title=figure.title or library.manifests[figure.run].title,
+            id=figure.id,
+            title=figure.title or manifest.title,
             run=figure.run,
             run_url=run_url(figure.run),
             mode="as recorded, ranks sharing cores" if recorded else "one device each",
@@ -227,77 +219,16 @@ class _Writer:
             caption=self.inline(figure.caption, figure.line),
             mode_id=figure.mode,
             data_url=library.data_url(figure.run),
-        )  # fmt: skip
-
-    def _question(self, question: ResolvedQuestion, number: int) -> QuestionRow:
-        explain = self.block(question.explain, question.line)
-        answer = (
-            self._number_key(question, explain)
-            if isinstance(question, ResolvedNumber)
-            else self._choice_key(question, explain)
-        )
-        row = QuestionRow(
-            kind=str(answer["kind"]),
-            id=question.id,
-            number=number,
-            key=question.key,
-            hash=question.hash,
-            prompt=self.block(question.prompt, question.line),
-            hint=self.block(question.hint, question.line),
-            explain=explain,
-            label=question.label,
-            answer=encode(answer, question.key),
-        )
-        if isinstance(question, ResolvedNumber):
-            within = _within(getattr(self._given[question.id], "tolerance", ""))
-            return replace(row, unit=question.unit, shown=question.shown, within=within)
-        return replace(row, many=question.many, options=self._options(question))
-
-    def _options(self, question: ResolvedChoice) -> tuple[Option, ...]:
-        return tuple(
-            Option(self.inline(o.text, question.line), self.inline(o.why, question.line), o.correct)
-            for o in question.options
+            focus=points.data,
+            views=tuple(
+                ViewRow(f"{SHOW}{v.name}", v.name, self.inline(v.caption, v.line)) for v in figure.views
+            ),
+            until=figure.until,
+            until_number=until,
         )
 
-    def _number_key(self, question: ResolvedNumber, explain: Markup) -> dict[str, object]:
-        return {
-            "kind": "number",
-            "unit": question.unit,
-            "value": question.value,
-            "low": question.low,
-            "high": question.high,
-            "shown": question.shown,
-            "explain": explain,
-            "computed": self._computed(question.expression),
-            "misconceptions": [
-                {"low": m.low, "high": m.high, "shown": m.shown, "say": self.block(m.say, question.line)}
-                for m in question.misconceptions
-            ],
-        }
-
-    def _choice_key(self, question: ResolvedChoice, explain: Markup) -> dict[str, object]:
-        options = self._options(question)
-        return {
-            "kind": "choice",
-            "many": question.many,
-            "correct": [o.correct for o in options],
-            "why": [o.why for o in options],
-            "explain": explain,
-            "computed": "",
-        }
-
-    def _computed(self, expression: str) -> Markup:
+    def computed(self, expression: str, run: str = "") -> Markup:
         """How an answer was computed, shown once it is known."""
         return Markup('Computed as <code>{}</code> on run {}. <a href="{}">Definitions</a>').format(
-            expression, self._exercise.runs[0], relative(self._url, f"{DEFINITIONS}#metrics")
+            expression, run or self._exercise.runs[0], relative(self._url, f"{DEFINITIONS}#metrics")
         )
-
-
-def _within(tolerance: str) -> str:
-    """How near counts, as the author wrote it: a distance in numbers would give the answer away."""
-    amount, _, unit = tolerance.strip().partition(" ")
-    if not amount.strip("0."):
-        return "Counted exactly."
-    if unit == "pp":
-        unit = "point" if amount == "1" else "points"
-    return f"Right within {amount}{show.THIN}{unit}.".replace(f"{show.THIN}.", ".")

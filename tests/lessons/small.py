@@ -56,7 +56,7 @@ def lane(rank: int, spans: Sequence[tuple[Activity, float, float, int, int]]) ->
             microbatch=column(none, np.int32),
             module=column(none, np.int8),
             call=column([s[4] for s in spans], np.int32),
-            row=column(none, np.int32),
+            row=column(range(len(spans)), np.int32),
             chunk=column(none, np.int32),
         ),
         MemoryCurve(column([], np.int64), np.zeros((0, len(MEMORY_CATEGORIES)), dtype=np.int64)),
@@ -64,7 +64,9 @@ def lane(rank: int, spans: Sequence[tuple[Activity, float, float, int, int]]) ->
 
 
 def bucket(seq: int, begin: float, end: float) -> Call:
-    members = tuple(Member(r, round(begin * MS), round(begin * MS), round(end * MS), -1) for r in (0, 1))
+    members = tuple(
+        Member(r, round(begin * MS), round(begin * MS), round(end * MS), 100 + seq) for r in (0, 1)
+    )
     return Call("all_reduce", "world", (0, 1), seq, 1000, "float32", members, "backward", 7 - seq, -1)
 
 

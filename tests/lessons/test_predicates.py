@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import UserError
-from generator.lessons.predicates import match_calls, match_spans, matches, parse_predicate
-from tests.lessons.small import ddp
+from generator.lessons.predicates import GAPS, matches, parse_predicate
 
 
 @pytest.mark.parametrize(
@@ -78,32 +77,31 @@ def test_a_predicate_that_means_nothing_is_refused_with_its_place(text: str, say
 
 
 @pytest.mark.parametrize(
-    ("text", "spans"),
+    ("text", "labels", "meant"),
     [
-        ("phase == 'backward'", [False, True, True, True, False]),
-        ("activity == 'backward'", [False, True, True, False, False]),
-        ("phase == 'backward' and layer == 3", [False, False, True, False, False]),
-        ("op == 'all_reduce'", [False, False, False, True, False]),
-        ("rank == 1", [False] * 5),
-        ("rank == 0", [True] * 5),
+        ("exposed > 0.5", {"exposed": 0.6}, True),
+        ("exposed > 0.5", {"exposed": 0.5}, False),
+        ("exposed == 0", {"exposed": 0.0}, True),
+        ("exposed < 1", {}, False),
+        ("seq == 0", {"seq": 0}, True),
+        ("seq > 0", {"seq": -1}, False),
     ],
 )
-def test_spans_of_a_lane_are_matched(text: str, spans: list[bool]) -> None:
-    timeline = ddp()
-    assert match_spans(parse_predicate(text), timeline, timeline.ranks[0]).tolist() == spans
+def test_a_call_has_a_place_in_its_group_and_a_share_that_is_exposed(
+    text: str, labels: dict[str, str | int | float | None], meant: bool
+) -> None:
+    assert matches(parse_predicate(text), **labels) is meant
 
 
-def test_embedding_and_head_can_be_pointed_to() -> None:
-    timeline = ddp()
-    spans = timeline.ranks[0].computation
-    spans.module[:] = [0, 2, 1, -1, -1]
-    marked = match_spans(parse_predicate("module in ('embedding', 'head')"), timeline, timeline.ranks[0])
-    assert marked.tolist() == [True, True, False, False, False]
+@pytest.mark.parametrize("text", ["exposed > 2", "exposed > '50 %'", "exposed == true", "exposed > -1"])
+def test_a_share_lies_between_0_and_1(text: str) -> None:
+    with pytest.raises(UserError):
+        parse_predicate(text)
 
 
-def test_calls_are_matched_for_a_rank_that_takes_part() -> None:
-    timeline = ddp()
-    last = parse_predicate("op == 'all_reduce' and layer <= 5 and rank == 1")
-    assert match_calls(last, timeline, 1).tolist() == [False, False, True]
-    assert match_calls(last, timeline, 0).tolist() == [False, False, False]
-    assert match_calls(parse_predicate("op == 'all_reduce'"), timeline, 9).tolist() == [False] * 3
+def test_a_gap_has_the_labels_of_its_edges_only() -> None:
+    gap = parse_predicate("after == 'forward' and rank == 0", language=GAPS)
+    assert matches(gap, rank=0, after="forward", before="backward")
+    assert not matches(gap, rank=0, after=None, before="forward")
+    with pytest.raises(UserError, match="unknown label 'layer'"):
+        parse_predicate("layer == 3", language=GAPS)

@@ -111,6 +111,15 @@ def _choice(table: Table) -> Choice:
     return found
 
 
+def texts(question: ChoiceQuestion) -> Iterator[tuple[str, int]]:
+    """The Markdown of a question, each with its line."""
+    for key in ("prompt", "hint", "explain"):
+        yield getattr(question, key), question.lines.get(key, question.line)
+    for choice in question.choices:
+        for key in ("text", "why"):
+            yield getattr(choice, key), choice.lines.get(key, choice.line)
+
+
 def resolve(question: ChoiceQuestion, resolver: Resolver) -> ResolvedChoice:
     """The question with its right options. Raises Problems."""
     problems: list[UserError] = []

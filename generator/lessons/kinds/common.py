@@ -13,7 +13,9 @@ from generator.errors import UserError
 
 if TYPE_CHECKING:
     from generator.lessons.expressions import Value
+    from generator.lessons.figures import TimelineFigure
     from generator.lessons.tables import Table
+    from generator.timeline.spans import Timeline
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -43,6 +45,13 @@ class Resolver(Protocol):
 
     def text(self, markdown: str, line: int | None) -> str:
         """Markdown with its expressions replaced; what is wrong with them is kept by the resolver."""
+
+    @property
+    def figures(self) -> Sequence[TimelineFigure]:
+        """The figures of the page, in order."""
+
+    def timeline(self, run: str, mode: str) -> Timeline:
+        """A run's representative step. Raises UserError."""
 
 
 def take_id(table: Table) -> str:

@@ -127,6 +127,14 @@ def _misconception(table: Table) -> Misconception:
     return found
 
 
+def texts(question: NumberQuestion) -> Iterator[tuple[str, int]]:
+    """The Markdown of a question, each with its line."""
+    for key in ("prompt", "hint", "explain"):
+        yield getattr(question, key), question.lines.get(key, question.line)
+    for wrong in question.misconceptions:
+        yield wrong.say, wrong.say_line
+
+
 def resolve(question: NumberQuestion, resolver: Resolver) -> ResolvedNumber:
     """The question with its numbers. Raises Problems; what parsing complained of is not told again."""
     problems: list[UserError] = []

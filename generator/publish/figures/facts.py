@@ -10,13 +10,13 @@ from generator.publish.figures.lanes import (
     doing,
     layer_name,
     numbered,
-    turns,
 )
 from generator.publish.show import integer, percent, size, time
 from generator.runs.manifest import Mesh
 from generator.timeline.intervals import clip, length
 from generator.timeline.metrics import METRICS
 from generator.timeline.spans import Activity, RankTimeline, Timeline
+from generator.timeline.turns import turns
 
 _BACKWARD = (Activity.BACKWARD, Activity.BACKWARD_INPUT, Activity.BACKWARD_WEIGHT)
 _OPS = {

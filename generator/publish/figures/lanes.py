@@ -11,10 +11,11 @@ import numpy as np
 from generator.runs.run import MEMORY_CATEGORIES
 from generator.timeline.intervals import Intervals, intersect, merge, subtract, union
 from generator.timeline.spans import COMPUTATION, Activity, Call, Member, Spans, Timeline
+from generator.timeline.turns import turns
 
 #: Says of the labels of a span or of a call's member whether it is in focus. The labels are `rank`,
 #: `phase` (an activity's name in small letters), `layer`, `microbatch`, `chunk` (the pipeline stage),
-#: `module`, `op`, `group`, `seq`.
+#: `module`, `op`, `group`, `seq`, and `row`, the place in the rank file that it comes from.
 Focus = Callable[[Mapping[str, str | int]], bool]
 
 MODULES = ("embedding", "block", "head")
@@ -186,26 +187,6 @@ def communication(timeline: Timeline, rank: int) -> tuple[Intervals, Intervals]:
     return subtract(wait, transfer), transfer
 
 
-def turns(timeline: Timeline, rank: int) -> dict[int, tuple[int, int]]:
-    """When each call of a rank really has the link, ns, by its index in the timeline's calls.
-
-    Collectives of one group run one after the other. One that has all its members while the one before
-    is still running is in transfer by definition, but its turn comes only then.
-    """
-    mine = [
-        (m.end_ns, m.begin_ns, i, c)
-        for i, c in enumerate(timeline.calls)
-        for m in c.members
-        if m.rank == rank
-    ]
-    free: dict[str, int] = {}
-    found = {}
-    for end, begin, index, call in sorted(mine, key=lambda part: part[:3]):
-        found[index] = (begin if call.point_to_point else max(begin, free.get(call.group, 0)), end)
-        free[call.group] = end
-    return found
-
-
 def handovers(timeline: Timeline, rank: int) -> tuple[int, ...]:
     """When a transfer of a rank ends and no other has its turn: where one call gives way to the next, ns."""
     times = list(turns(timeline, rank).values())
@@ -264,6 +245,7 @@ def span_labels(spans: Spans, index: int, rank: int) -> dict[str, str | int]:
         "op": "",
         "group": "",
         "seq": -1,
+        "row": int(spans.row[index]),
     }
 
 
@@ -279,4 +261,5 @@ def call_labels(call: Call, member: Member) -> dict[str, str | int]:
         "op": call.op,
         "group": call.group,
         "seq": call.seq,
+        "row": member.row,
     }

@@ -26,7 +26,7 @@ Columns, those of one rank after those of the other; -1 where something does not
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -248,25 +248,32 @@ class _Packer:
         before = np.maximum.accumulate(np.concatenate([[own.begin_ns], end_ns[found]]))[:-1]
         found = found[trace.start_ns[found] >= before]
         begin, end = ((t[found] - own.begin_ns) // TICK_NS for t in (trace.start_ns, end_ns))
-        labels = (self.labels.setdefault(key, len(self.labels)) for key in _at(own, trace.start_ns[found]))
-        names = (self._string(trace.text(i)) for i in trace.name[found].tolist())
         return [
             begin - np.concatenate([[0], end])[:-1],
             end - begin,
-            np.array(list(names), np.int64),
+            _numbered(trace.name[found], lambda name: self._string(trace.text(name))),
             trace.row[found],
-            np.array(list(labels), np.int64),
+            self._labels(own, trace.start_ns[found]),
         ]
 
+    def _labels(self, own: Program, times: I64) -> I64:
+        """Which labels the work has that a thread was at, at some times."""
+        work = np.flatnonzero(own.role == Role.WORK)
+        at = np.maximum(np.searchsorted(own.start_ns[work], times, side="right") - 1, 0)
+        columns = (own.activity, own.layer, own.microbatch, own.chunk, own.module)
+        nothing = (int(Activity.HOST), MISSING, MISSING, MISSING, MISSING)
 
-def _at(own: Program, times: I64) -> list[tuple[int, ...]]:
-    """Activity, layer, micro-batch, chunk and module of the work that a thread was at, at some times."""
-    work = np.flatnonzero(own.role == Role.WORK)
-    if not len(work):
-        return [(int(Activity.HOST), MISSING, MISSING, MISSING, MISSING)] * len(times)
-    at = work[np.maximum(np.searchsorted(own.start_ns[work], times, side="right") - 1, 0)]
-    columns = (own.activity, own.layer, own.microbatch, own.chunk, own.module)
-    return list(zip(*(column[at].tolist() for column in columns), strict=True))
+        def number(index: int) -> int:
+            labels = tuple(int(column[work[index]]) for column in columns) if len(work) else nothing
+            return self.labels.setdefault(labels, len(self.labels))
+
+        return _numbered(at, number)
+
+
+def _numbered(values: Integers, number: Callable[[int], int]) -> I64:
+    """The number of each value, asked for once."""
+    distinct, which = np.unique(values, return_inverse=True)
+    return np.array([number(value) for value in distinct.tolist()], np.int64)[which.reshape(-1)]
 
 
 def _table(

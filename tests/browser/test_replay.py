@@ -53,9 +53,7 @@ MODEL = """(async () => {
         ...rank, phase: sending(rank.phase), layer: sending(rank.layer), operation: sending(rank.operation),
         comm: sending(rank.comm),
         memory: { time: sent(rank.memory.time), bytes: rank.memory.bytes.map(sent) },
-        computation: {
-          start: sent(own.start), end: sent(own.end), labels: sent(own.labels.flat()), row: sent(own.row),
-        },
+        computation: own.map(sent),
       };
     }),
   };
@@ -189,12 +187,10 @@ def assert_alike(model: dict[str, Any], timeline: Timeline) -> None:
     assert model["calls"] == [call_of(call) for call in timeline.calls]
     assert [r["rank"] for r in model["ranks"]] == [r.rank for r in timeline.ranks]
     for ours, theirs in zip(model["ranks"], timeline.ranks, strict=True):
-        own, spans = ours["computation"], theirs.computation
-        np.testing.assert_array_equal(whole(own["start"]), spans.start_ns)
-        np.testing.assert_array_equal(whole(own["end"]), spans.end_ns)
-        np.testing.assert_array_equal(whole(own["row"]), spans.row)
-        labels = [spans.activity, spans.layer, spans.microbatch, spans.module, spans.chunk, spans.call]
-        np.testing.assert_array_equal(whole(own["labels"]).reshape(-1, 6), np.stack(labels, axis=1))
+        spans = theirs.computation
+        labels = (spans.activity, spans.layer, spans.microbatch, spans.module, spans.chunk, spans.call)
+        expected = np.stack([spans.start_ns, spans.end_ns, *labels, spans.row], axis=1)
+        np.testing.assert_array_equal([whole(row) for row in ours["computation"]], expected)
         # numpy and the browser may round a half to different sides.
         np.testing.assert_allclose(whole(ours["memory"]["time"]), theirs.memory.time_ns, rtol=0, atol=1)
         for category, held in enumerate(ours["memory"]["bytes"]):

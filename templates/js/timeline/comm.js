@@ -12,20 +12,15 @@ Shardbook.comm = (function () {
   /** `level`: what lies on top of what. @typedef {{ start: number, end: number, kind: number, level: number, call: number, row: number }} Part */
 
   /**
-   * @param {RunData} data @param {CallModel[]} calls @param {{ start: number[], end: number[], labels: number[][] }} own what its
-   *   thread does @param {number} rank @returns {Spans}
+   * @param {RunData} data @param {CallModel[]} calls @param {number[][]} own rows of what its thread does
+   * @param {number} rank @returns {Spans}
    */
   function lane(data, calls, own, rank) {
     const parts = [...waits(calls, own, rank), ...transfers(calls, rank)].filter((part) => part.end > part.start);
-    const found = topmost(parts), ops = data.columns.matchOp;
-    return {
-      n: found.length, start: Float64Array.from(found, (p) => p.start), end: Float64Array.from(found, (p) => p.end),
-      kind: Uint8Array.from(found, (p) => p.kind), name: Int32Array.from(found, (p) => ops[p.call]),
-      layer: Int16Array.from(found, (p) => calls[p.call].layer),
-      microbatch: Int16Array.from(found, (p) => calls[p.call].microbatch),
-      chunk: new Int16Array(found.length).fill(-1), module: new Int8Array(found.length).fill(-1),
-      call: Int32Array.from(found, (p) => p.call), row: Int32Array.from(found, (p) => p.row),
-    };
+    return Shardbook.model.spans(topmost(parts).map(({ start, end, kind, call, row }) => {
+      const { layer, microbatch } = calls[call];
+      return [start, end, kind, layer, microbatch, -1, -1, call, row, data.columns.matchOp[call]];
+    }));
   }
 
   /**
@@ -48,16 +43,16 @@ Shardbook.comm = (function () {
 
   /**
    * A collective waits from its arrival to its begin. A send or receive has no wait of its own, but a rank that stands
-   * still until its neighbour has sent waits for it. @param {CallModel[]} calls
-   * @param {{ start: number[], end: number[], labels: number[][] }} own @param {number} rank @returns {Part[]}
+   * still until its neighbour has sent waits for it. @param {CallModel[]} calls @param {number[][]} own
+   * @param {number} rank @returns {Part[]}
    */
   function waits(calls, own, rank) {
-    const still = own.labels.flatMap(([kind], i) => (kind === KIND.BLOCKED || kind === KIND.IDLE ? [i] : []));
+    const still = own.filter(([, , kind]) => kind === KIND.BLOCKED || kind === KIND.IDLE);
     return parts(calls, rank, (m) => [m.arrive, m.begin]).flatMap((part) =>
       calls[part.call].p2p
         ? still
-            .filter((i) => own.start[i] < part.end && own.end[i] > part.start)
-            .map((i) => ({ ...part, start: Math.max(part.start, own.start[i]), end: Math.min(part.end, own.end[i]) }))
+            .filter(([start, end]) => start < part.end && end > part.start)
+            .map(([start, end]) => ({ ...part, start: Math.max(part.start, start), end: Math.min(part.end, end) }))
         : [part],
     );
   }

@@ -8,48 +8,15 @@ var Shardbook = Shardbook || {};
  * together. Knows no page; comm.js lays out calls that overlap.
  */
 Shardbook.lanes = (function () {
-  const { NODE } = Shardbook.graph, { KIND, KINDS, MODULES } = Shardbook.model, { firsts } = Shardbook.graph;
-  /** Labels of a piece of a rank's thread. @typedef {[kind: number, layer: number, microbatch: number, module: number, chunk: number, call: number]} Labels */
+  const { NODE, firsts } = Shardbook.graph, { KIND, KINDS, MODULES, spans } = Shardbook.model;
+  /** What a rank's thread does in a piece of time. @typedef {[kind: number, layer: number, microbatch: number, module: number, chunk: number, call: number]} Labels */
 
-  /** Collects the spans of a lane. Labels that are alike and touch are joined. */
-  class Lane {
-    constructor() {
-      /** @type {number[]} */ this.start = [];
-      /** @type {number[]} */ this.end = [];
-      /** @type {Labels[]} */ this.labels = [];
-      /** @type {number[]} */ this.row = [];
-    }
-
-    /** @param {number} start @param {number} end @param {Labels} labels @param {number} row */
-    add(start, end, labels, row) {
-      const last = this.start.length - 1;
-      if (end <= start) return;
-      if (last >= 0 && this.end[last] === start && alike(this.labels[last], labels)) {
-        this.end[last] = end;
-      } else {
-        this.start.push(start);
-        this.end.push(end);
-        this.labels.push(labels);
-        this.row.push(row);
-      }
-    }
-
-    /** @param {(labels: Labels) => number} name @returns {Spans} */
-    spans(name) {
-      /** @param {number} i */
-      const column = (i) => this.labels.map((labels) => labels[i]);
-      return {
-        n: this.start.length, start: Float64Array.from(this.start), end: Float64Array.from(this.end),
-        kind: Uint8Array.from(column(0)), name: Int32Array.from(this.labels, name), layer: Int16Array.from(column(1)),
-        microbatch: Int16Array.from(column(2)), module: Int8Array.from(column(3)), chunk: Int16Array.from(column(4)),
-        call: Int32Array.from(column(5)), row: Int32Array.from(this.row),
-      };
-    }
-  }
-
-  /** @param {Labels} a @param {Labels} b */
-  function alike(a, b) {
-    return a[0] === b[0] && a[1] === b[1] && a[2] === b[2] && a[3] === b[3] && a[4] === b[4] && a[5] === b[5];
+  /** Adds a piece to rows of a lane (start, end, labels, row); it is joined to one before it that is alike. @param {number[][]} rows @param {number} start @param {number} end @param {Labels} labels @param {number} row */
+  function add(rows, start, end, labels, row) {
+    const last = rows[rows.length - 1];
+    if (end <= start) return;
+    if (last && last[1] === start && labels.every((label, i) => last[2 + i] === label)) last[1] = end;
+    else rows.push([start, end, ...labels, row]);
   }
 
   /**
@@ -79,49 +46,47 @@ Shardbook.lanes = (function () {
   }
 
   /**
-   * What a rank's thread does at each instant: generator/timeline/reconstruct.py, _computation.
-   * @param {RunData} data @param {Schedule} schedule @param {number} r the rank's index
+   * What a rank's thread does at each instant, as rows: generator/timeline/reconstruct.py, _computation.
+   * @param {RunData} data @param {Schedule} schedule @param {number} r the rank's index @returns {number[][]}
    */
   function computation(data, schedule, r) {
-    const c = data.columns, graph = Shardbook.graph.of(data), { begin, end } = schedule, out = new Lane();
-    /** @type {Labels} */
-    const idle = [KIND.IDLE, -1, -1, -1, -1, -1];
-    /** @param {number} kind @param {number} e @returns {Labels} */
-    const labels = (kind, e) =>
-      e < 0 ? [kind, -1, -1, -1, -1, -1] : [kind, c.eventLayer[e], c.eventMicrobatch[e], c.eventModule[e], c.eventChunk[e], c.eventMatch[e]];
+    const c = data.columns, graph = Shardbook.graph.of(data), { begin, end } = schedule;
+    /** @type {number[][]} */
+    const out = [];
+    /** @param {number} start @param {number} until @param {number} kind @param {number} e the event that the labels are of */
+    const piece = (start, until, kind, e) =>
+      e < 0
+        ? add(out, start, until, [kind, -1, -1, -1, -1, -1], -1)
+        : add(out, start, until, [kind, c.eventLayer[e], c.eventMicrobatch[e], c.eventModule[e], c.eventChunk[e], c.eventMatch[e]], c.eventRow[e]);
     let now = end[graph.lane[r]], issued = -1;
-    out.add(0, now, idle, -1);
+    piece(0, now, KIND.IDLE, -1);
     for (let node = graph.lane[r] + 1; node < graph.lane[r + 1]; node++) {
       if (graph.segment[node] < 0) continue;
-      const e = graph.event[graph.segment[node]], row = c.eventRow[e];
-      if (graph.kind[node] === NODE.WAIT) {
-        out.add(now, begin[node], labels(KIND.BLOCKED, e), row);
-        out.add(begin[node], end[node], labels(KIND.HOST, e), row);
-      } else {
-        out.add(now, begin[node], labels(KIND.BLOCKED, issued), issued < 0 ? -1 : c.eventRow[issued]);
-        out.add(Math.max(now, begin[node]), end[node], labels(c.eventActivity[e], e), row);
-      }
+      const e = graph.event[graph.segment[node]], waits = graph.kind[node] === NODE.WAIT;
+      piece(now, begin[node], KIND.BLOCKED, waits ? e : issued);
+      piece(waits ? begin[node] : Math.max(now, begin[node]), end[node], waits ? KIND.HOST : c.eventActivity[e], e);
       now = Math.max(now, end[node]);
       issued = e;
     }
-    out.add(now, schedule.stepNs, idle, -1);
+    piece(now, schedule.stepNs, KIND.IDLE, -1);
     return out;
   }
 
   /** @typedef {{ kinds: number, modules: number, layers: number }} Names where in the strings these begin */
 
-  /** The phase and the layer lane of a rank. @param {Lane} own @param {Names} names */
+  /** The phase and the layer lane of a rank. @param {number[][]} own @param {Names} names */
   function lanes(own, names) {
-    const phase = new Lane(), layer = new Lane();
-    own.labels.forEach((labels, i) => {
-      const [kind, of, microbatch, module, chunk, call] = labels, start = own.start[i], end = own.end[i];
+    /** @type {number[][]} */
+    const phase = [], /** @type {number[][]} */ layer = [];
+    for (const [start, end, kind, of, microbatch, module, chunk, call, row] of own) {
       const computes = kind <= KIND.OPTIMIZER;
-      if (kind !== KIND.IDLE) phase.add(start, end, computes ? [kind, -1, microbatch, -1, chunk, call] : labels, own.row[i]);
-      if (computes && (of >= 0 || module >= 0)) layer.add(start, end, labels, own.row[i]);
-    });
+      if (computes) add(phase, start, end, [kind, -1, microbatch, -1, chunk, call], row);
+      else if (kind !== KIND.IDLE) add(phase, start, end, [kind, of, microbatch, module, chunk, call], row);
+      if (computes && (of >= 0 || module >= 0)) add(layer, start, end, [kind, of, microbatch, module, chunk, call], row);
+    }
     return {
-      phase: phase.spans((labels) => names.kinds + labels[0]),
-      layer: layer.spans((labels) => (labels[1] >= 0 ? names.layers + labels[1] : names.modules + labels[3])),
+      phase: spans(phase.map((row) => [...row, names.kinds + row[2]])),
+      layer: spans(layer.map((row) => [...row, row[3] >= 0 ? names.layers + row[3] : names.modules + row[5]])),
     };
   }
 
@@ -200,23 +165,16 @@ Shardbook.lanes = (function () {
     const c = data.columns;
     /** @param {string} name @param {"details" | "samples" | "operations"} of */
     const own = (name, of) => c[name].subarray(rows[of], rows[of] + rank[of]);
-    const gap = own("operationGap", "operations"), ticks = own("operationTicks", "operations"), n = gap.length;
-    const start = new Float64Array(n), end = new Float64Array(n);
-    for (let i = 0, now = 0; i < n; i++) {
-      start[i] = (now += gap[i]) * data.tick;
-      end[i] = (now += ticks[i]) * data.tick;
-    }
-    const labels = own("operationLabel", "operations");
-    /** @param {number} k */
-    const label = (k) => Array.from(labels, (l) => data.labels[l][k]);
+    const [gap, ticks, name, row, label] = ["Gap", "Ticks", "Name", "Row", "Label"].map((column) => own(`operation${column}`, "operations"));
+    let now = 0;
     const found = {
       times: Float64Array.from(own("detailBoundary", "details")), sampled: Float64Array.from(own("detailTime", "samples")),
-      bytes: data.memoryCategories.map((name) => Float64Array.from(own(`detail${name[0].toUpperCase()}${name.slice(1)}`, "samples"))),
-      operation: {
-        n, start, end, kind: Uint8Array.from(label(0)), name: Int32Array.from(own("operationName", "operations")),
-        layer: Int16Array.from(label(1)), microbatch: Int16Array.from(label(2)), chunk: Int16Array.from(label(3)),
-        module: Int8Array.from(label(4)), call: new Int32Array(n).fill(-1), row: Int32Array.from(own("operationRow", "operations")),
-      },
+      bytes: data.memoryCategories.map((category) => Float64Array.from(own(`detail${category[0].toUpperCase()}${category.slice(1)}`, "samples"))),
+      operation: spans(Array.from(gap, (free, i) => {
+        const start = now + free, [kind, layer, microbatch, chunk, module] = data.labels[label[i]];
+        now = start + ticks[i];
+        return [start * data.tick, now * data.tick, kind, layer, microbatch, module, chunk, -1, row[i], name[i]];
+      })),
     };
     rows.details += rank.details;
     rows.samples += rank.samples;

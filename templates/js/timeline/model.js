@@ -4,8 +4,8 @@ var Shardbook = Shardbook || {};
 
 /**
  * What a timeline is made of: the words all files of the timeline share, and the numbers of its kinds. Times
- * are whole nanoseconds in doubles, from the step's begin; -1 means "does not apply". Nothing here does
- * anything: lanes.js makes a Model from a RunData, and whatever draws, searches or sums works on a Model.
+ * are whole nanoseconds in doubles, from the step's begin; -1 means "does not apply". lanes.js makes a Model from a
+ * RunData, and whatever draws, searches or sums works on a Model.
  *
  * Columns of one lane: sorted by start, not overlapping.
  * @typedef {{
@@ -69,6 +69,17 @@ Shardbook.model = (function () {
     "transfer",
   ];
   const MODULES = ["embedding", "block", "head"];
+  /** The columns of a lane, in the order of a row. */
+  const COLUMNS = {
+    start: Float64Array, end: Float64Array, kind: Uint8Array, layer: Int16Array, microbatch: Int16Array,
+    module: Int8Array, chunk: Int16Array, call: Int32Array, row: Int32Array, name: Int32Array,
+  };
 
-  return { KIND, KINDS, MODULES };
+  /** A lane of rows, whose values are in the order of COLUMNS. @param {number[][]} rows @returns {Spans} */
+  function spans(rows) {
+    const columns = Object.entries(COLUMNS).map(([name, type], i) => [name, type.from(rows.map((row) => row[i]))]);
+    return { n: rows.length, ...Object.fromEntries(columns) };
+  }
+
+  return { KIND, KINDS, MODULES, spans };
 })();

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from generator.runs.reader import read_run
 from generator.runs.run import Run
-from generator.timeline.corecheck import CoreCheck, Pair, core_check, median_error, pairs_among
+from generator.timeline.corecheck import (
+    CORE_MEDIAN_TOLERANCE,
+    CORE_TOLERANCE,
+    CoreCheck,
+    Pair,
+    core_check,
+    median_error,
+    pairs_among,
+)
+from generator.timeline.validation import REPLAY_MEDIAN_TOLERANCE, validate
+from tests.committed import calibration_of, ids_with_steps, manifest, run
 from tests.publish.small import MS, write_link
 from tests.timeline.synthetic import Issue, Script, Wait, Work, write_run
 
@@ -69,3 +80,25 @@ def test_errors_of_both_signs_count_in_the_median() -> None:
     checks = [of(101), of(95), of(98)]
     assert median_error(checks) == pytest.approx(0.02)
     assert checks[0].spread == pytest.approx(0.3)
+
+
+def test_the_committed_pairs_are_predicted_as_promised() -> None:
+    found = pairs_among(ids_with_steps())
+    assert [scheme for scheme, _, _ in found] == ["ddp", "fsdp", "pp", "tp"]
+    pairs = []
+    for scheme, shared, each in found:
+        link = calibration_of(shared)
+        assert link is not None
+        assert (manifest(shared).machine.pinned_cores, manifest(each).machine.pinned_cores) == (1, 2)
+        pairs.append(Pair(scheme, run(shared), run(each), link))
+    checks = core_check(pairs)
+    assert max(abs(c.error) for c in checks) <= CORE_TOLERANCE
+    assert median_error(checks) <= CORE_MEDIAN_TOLERANCE
+    # They would not be without the prediction: a shared core makes a step much longer.
+    assert min(c.contended_ns / c.measured_ns for c in checks) > 1.5
+
+
+def test_replay_is_right_in_the_median_of_the_committed_runs() -> None:
+    """Near zero by construction; an edge that contradicts many recordings would show."""
+    errors = [abs(validate(run(run_id)).median_replay_error) for run_id in ids_with_steps()]
+    assert median(errors) <= REPLAY_MEDIAN_TOLERANCE

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from generator.lessons import comparisons
-from generator.lessons.comparisons import CLOSE, COMPARISONS, EXACT, IDEAL, Compared, Comparison, compare
+from generator.lessons.comparing import CLOSE, EXACT, IDEAL, Compared, Comparison, compare
+from generator.lessons.comparisons import COMPARISONS
 from generator.lessons.expressions import references
 from generator.lessons.scope import Scope
 from generator.lessons.vocabulary import default_vocabulary
@@ -23,7 +23,7 @@ def scope() -> Scope:
 
 @cache
 def found() -> tuple[Compared, ...]:
-    return tuple(compare(scope(), lambda run, *_: at_unit_cost(run)))
+    return tuple(compare(COMPARISONS, scope(), lambda run, *_: at_unit_cost(run)))
 
 
 def test_every_comparison_is_made_for_each_of_its_runs() -> None:
@@ -63,26 +63,25 @@ def test_one_side_is_a_formula_and_the_other_a_measure() -> None:
         assert "formula" not in {r.kind for r in references(c.measured, vocabulary)}, c.what
 
 
-def test_a_formula_that_is_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_that_is_off_is_seen() -> None:
     right = Comparison("All-reduces", "tp_all_reduces(layers())", "count(op='all_reduce')", ("tp",))
     wrong = replace(right, formula="tp_all_reduces(layers()) + 1")
     near = replace(wrong, within=0.05)
     look = replace(wrong, within=None)
-    monkeypatch.setattr(comparisons, "COMPARISONS", (right, wrong, near, look))
-    results = list(compare(scope(), lambda run, *_: at_unit_cost(run)))
+    results = list(compare((right, wrong, near, look), scope(), lambda run, *_: at_unit_cost(run)))
     assert [c.agrees for c in results] == [True, False, True, None]
     assert results[1].difference == pytest.approx(32 / 33 - 1)
 
 
 def test_runs_that_a_book_does_not_have_are_left_out() -> None:
     only = replace(scope(), manifests={"tp": manifest("tp")})
-    assert {c.run for c in compare(only, lambda run, *_: at_unit_cost(run))} == {"tp"}
+    assert {c.run for c in compare(COMPARISONS, only, lambda run, *_: at_unit_cost(run))} == {"tp"}
 
 
-def test_what_a_run_lacks_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_run_lacks_is_left_out() -> None:
     """Somebody else's run of the same name may have no pipeline, and one rank sends nothing."""
     bubble = Comparison("Bubble", "pipeline_bubble_fraction(4, 8)", "bubble_fraction()", ("tp", "pp-1f1b"))
     none_sent = "element_size() * ddp_wire_elements(parameters(), 1)"
     nothing = Comparison("Bytes", none_sent, "wire_bytes()", ("tp",))
-    monkeypatch.setattr(comparisons, "COMPARISONS", (bubble, nothing))
-    assert [c.run for c in compare(scope(), lambda run, *_: at_unit_cost(run))] == ["pp-1f1b"]
+    found = compare((bubble, nothing), scope(), lambda run, *_: at_unit_cost(run))
+    assert [c.run for c in found] == ["pp-1f1b"]

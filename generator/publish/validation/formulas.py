@@ -8,7 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from generator.lessons.comparisons import CLOSE, EXACT, IDEAL, Compared, Comparison, compare
+from generator.lessons.comparing import CLOSE, EXACT, IDEAL, Compared, Comparison, compare
+from generator.lessons.comparisons import COMPARISONS
 from generator.lessons.scope import Scope
 from generator.lessons.vocabulary import default_vocabulary
 from generator.publish.figures import dots
@@ -34,7 +35,7 @@ _ROUNDING = 1e-12
 def formula_groups(library: Library) -> tuple[FormulaGroup, ...]:
     """All comparisons whose runs the book has, by how near the two should come."""
     scope = Scope("", library.manifests, library.timeline, default_vocabulary())
-    found = list(compare(scope, lambda run, *_: library.unit_cost(run)))
+    found = list(compare(COMPARISONS, scope, lambda run, *_: library.unit_cost(run)))
     groups = []
     for kind, (title, note) in _GROUPS.items():
         members = [c for c in found if c.comparison.kind == kind]

@@ -71,7 +71,7 @@ function syntheticModel(size) {
         }
         row++;
       }
-      now += Math.round(random() * 300000);
+      now += Math.round(random() * 0.4 * (now - begin));
     }
     stepNs = Math.max(stepNs, now);
     return { rank, note: `stage ${rank}`, stage: rank, node: rank >> 2, coordinates: { pp: rank }, phase, layer, operation, comm, memory: { time: new Float64Array(0), bytes: [] } };

@@ -171,8 +171,7 @@ Shardbook.draw = (function () {
     let row = 0;
     for (const { rank, box, rows } of all) {
       const lane = g.lanes[rank.index][box.name], base = row * width;
-      const thin = box.name === "phase" ? (/** @type {number} */ i) => (lane.cls[i] & 31) >> 2 === HOST : undefined;
-      levels.fill(lane, g.from, g.to, width, strip, Math.max(1, Math.round(dpr)), thin);
+      levels.fill(lane, g.from, g.to, width, strip, Math.max(1, Math.round(dpr)), HOST);
       if (box.name === "comm") {
         comm(strip, pixels, base, width, rows, lines, g.colours, dpr);
       } else {
@@ -205,15 +204,14 @@ Shardbook.draw = (function () {
    */
   function comm(strip, pixels, base, width, rows, lines, c, dpr) {
     const { alpha, cls } = strip, edge = Math.max(1, Math.round(dpr)), period = lines.length;
-    for (let x = 1, run = alpha[0] ? 1 : 0; x < width; x++) {
-      if (alpha[x]) run++;
-      else {
-        if (run && run < 2 * edge && (cls[x - 1] & 31) >> 2 === TRANSFER) {
-          alpha[x] = 255;
-          cls[x] = cls[x - 1];
-          run++;
-        } else run = 0;
+    for (let x = 1; x + 1 < width; x++) {
+      // A lone transfer gets a second pixel, where ground still follows.
+      if (alpha[x] || alpha[x + 1] || !alpha[x - 1] || (cls[x - 1] & 31) >> 2 !== TRANSFER || (x > 1 && alpha[x - 2])) continue;
+      for (let k = 0; k < 2 * edge - 1 && x + k + 1 < width && !alpha[x + k + 1]; k++) {
+        alpha[x + k] = 255;
+        cls[x + k] = cls[x - 1];
       }
+      x += 2 * edge;
     }
     // A row in which every mark is whole: the edge of a wait, and all of a transfer.
     waits.length = 0;

@@ -149,9 +149,10 @@ Shardbook.levels = (function () {
    * the column; narrower ones show as strong as their columns are busy; one that stands alone is painted
    * in full. Blocks that touch are parted by `part` columns of ground.
    * @param {Lane} lane @param {number} from @param {number} to @param {number} width columns @param {Strip} into
-   * @param {number} part @param {(i: number) => boolean} [thin] parts no block, where it is 3 columns or less
+   * @param {number} part @param {number} [bare] a class without its lowest two bits: what has it parts no block where it is 3
+   *   columns or less
    */
-  function fill(lane, from, to, width, into, part, thin) {
+  function fill(lane, from, to, width, into, part, bare = -1) {
     const { start, end, cls, n, busy, index, per } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
     const last = index.length - 2, tall = 2 * dt, few = 3.5 * dt;
     const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket)))), wide = 1 / (lane.bucket * 2 ** level);
@@ -214,10 +215,10 @@ Shardbook.levels = (function () {
         if (x && alpha[x - 1]) alone(alpha, share, first, x);
         block = -1;
       } else if (!x || !alpha[x - 1]) first = x;
-      if (own >= 0 && strong === 255 && !(thin?.(own) && end[own] - start[own] < few)) {
-        // Blocks that touch, or all but, are parted: what lies between them is no wider than what parts them.
-        if (block >= 0 && own !== block && x - edge <= part + 1 && !lane.same(block, own) && end[block] - start[block] >= (part + 2) * dt) {
-          for (let p = 1; p <= part; p++) alpha[x - p] = 0;
+      if (own >= 0 && strong === 255 && !(shown[x] >> 2 === bare && end[own] - start[own] < few)) {
+        // Blocks that touch are parted, at the end of the first; also where all that lies between is bare.
+        if (block >= 0 && own !== block && x - edge <= part + 1 && end[block] - start[block] >= (part + 2) * dt && !lane.same(block, own)) {
+          for (let p = 1; p <= part && (owner[x - p] === block || shown[x - p] >> 2 === bare); p++) alpha[x - p] = 0;
         }
         block = own;
         edge = x;
@@ -225,6 +226,21 @@ Shardbook.levels = (function () {
       i = j;
       done = now;
       t0 = t1;
+      // While nothing begins or ends, columns are like this one.
+      const on = i >= 0 && end[i] > t1;
+      if (on ? own === i && strong === 255 : own === -1) {
+        const next = i + 1 < n ? start[i + 1] : to, stop = Math.min(width - 1, Math.floor(((on && end[i] < next ? end[i] : next) - from) / dt));
+        if (stop > x + 1) {
+          share.fill(on ? 1 : 0, x + 1, stop);
+          owner.fill(own, x + 1, stop);
+          alpha.fill(strong, x + 1, stop);
+          if (on) shown.fill(shown[x], x + 1, stop);
+          x = stop - 1;
+          if (on) edge = x;
+          t0 = from + stop * dt;
+          done = before(lane, t0, i);
+        }
+      }
     }
     if (width && alpha[width - 1]) alone(alpha, share, first, width);
     counter.touched += touched;

@@ -97,11 +97,11 @@ Shardbook.view = (function () {
           delete state.from;
           delete state.to;
         }
-        this.update({ ...this.origin, ...state }, false);
-        if (this.state.selected && !this.span(this.state.selected)) {
-          problems.push("sel");
-          this.update({ selected: null }, false);
-        }
+        // Whether there is such an event can be said only of the model that the link asks for.
+        const { selected = null, ...rest } = state;
+        this.update({ ...this.origin, ...rest, selected: null }, false);
+        if (this.span(selected)) this.update({ selected }, false);
+        else if (selected) problems.push("sel");
         if (problems.length) this.notice(`Of this link, “${problems.join("”, “")}” could not be followed.`);
       });
     }

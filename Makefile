@@ -62,7 +62,7 @@ record: $(VENV)/ready-record ## Record runs anew: make record RUNS="ddp tp"
 picture: $(VENV)/ready-site ## Draw the README's picture from the recorded run
 	@$(SHARDBOOK) figure ddp --output docs/timeline.svg
 
-bench: $(VENV)/ready-test ## Time building the book, reconstructing its runs, what-ifs and a large trace
+bench: $(VENV)/ready-test ## Time building the book, its runs, what-ifs, the timeline and a large trace
 	@SHARDBOOK_CHROMIUM="$${SHARDBOOK_CHROMIUM:-$$(cat $(VENV)/browser)}" $(BIN)/python -m scripts.bench
 
 clean: ## Remove everything that was made: site, caches, virtual environment

@@ -1,4 +1,4 @@
-"""Time building the book, reconstructing its runs, what-ifs and reading a large trace: make bench."""
+"""Time building the book, its runs, what-ifs, the timeline and a large trace: make bench."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from generator.book import Book, find_book
 from generator.runs.manifest import FILE_NAME, Manifest, read_manifest
 from generator.runs.reader import read_run_named, run_ids
 from generator.timeline.reconstruct import reconstruct
+from scripts.bench_viewer import bench_viewer
 from scripts.bench_whatif import bench_what_if
 from scripts.generated import CALLS, EVENTS, RANKS, write_generated_run
 
@@ -112,4 +113,5 @@ if __name__ == "__main__":
     bench_build(this_book)
     bench_reconstruct(this_book)
     bench_what_if(this_book)
+    bench_viewer()
     bench_trace()

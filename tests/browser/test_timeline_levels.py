@@ -26,7 +26,8 @@ TRY = """([lanes, check]) => {
     sparse: () => [10 ** (6 * random()), 10 ** (5 * random())],
     touching: () => [0, 1 + Math.floor(10 ** (5 * random()))],
     dense: () => [Math.floor(random() * 30), 1 + Math.floor(random() * 50)],
-    bursts: () => [random() < 0.02 ? 1e6 * random() : Math.floor(random() * 20), 1 + Math.floor(random() * 90)],
+    bursts: () => [random() < 0.02 ? 1e6 * random() : Math.floor(random() * 20),
+      1 + Math.floor(random() * 90)],
     instants: () => [1 + 1e4 * random(), random() < 0.5 ? 0 : 1],
     alone: () => [1e7 * random(), 10 ** (7 * random())],
   };
@@ -47,12 +48,15 @@ TRY = """([lanes, check]) => {
     for (let view = 0; view < 4; view++) {
       const width = 1 + Math.floor(random() * 700), part = Math.floor(random() * 3);
       // Of the whole, of parts, and of whole ns a column: there events begin where columns do.
-      const even = view === 3, length = even ? width * (1 + Math.floor(random() * 20)) : until * 10 ** (-view * random());
-      const middle = even ? start[Math.floor(random() * n)] - Math.floor(length / 2) : Math.max(0, until - length) * random();
+      const even = view === 3, length = even ? width * (1 + Math.floor(random() * 20))
+        : until * 10 ** (-view * random());
+      const middle = even ? start[Math.floor(random() * n)] - Math.floor(length / 2) : Math.max(0,
+        until - length) * random();
       const from = view ? middle : 0, to = from + length, dt = (to - from) / width;
       const strip = levels.strip(width);
       levels.fill(lane, from, to, width, strip, part, 4);
-      const busy = (a, b) => all.reduce((sum, [s, e]) => sum + Math.max(0, Math.min(b, e) - Math.max(a, s)), 0);
+      const busy = (a, b) => all.reduce((sum, [s, e]) => sum + Math.max(0, Math.min(b, e) - Math.max(a, s)),
+        0);
       const say = (words) => wrong.push(`${kind} ${k}.${view}, ${width} px: ${words}`);
       check({ lane, all, strip, width, from, to, dt, busy, say, part, random });
     }
@@ -133,9 +137,11 @@ def test_an_event_with_ground_around_it_is_never_invisible(page: Page) -> None:
           all.forEach(([s, e], i) => {
             const a = (s - from) / dt, b = (e - from) / dt;
             if (a < 0 || b >= width) return;
-            const before = i ? (all[i - 1][1] - from) / dt : -9, after = i + 1 < all.length ? (all[i + 1][0] - from) / dt : width + 9;
+            const before = i ? (all[i - 1][1] - from) / dt : -9, after = i + 1 < all.length
+              ? (all[i + 1][0] - from) / dt : width + 9;
             // Host work (16) that is narrow may give way to what parts two blocks.
-            if (all[i][2] === 16 || Math.floor(before) >= Math.floor(a) || Math.floor(after) <= Math.floor(b)) return;
+            if (all[i][2] === 16 || Math.floor(before) >= Math.floor(a)
+              || Math.floor(after) <= Math.floor(b)) return;
             const shown = strip.alpha.subarray(Math.floor(a), Math.floor(b) + 1);
             if (!(Math.max(...shown) >= 76)) say(`event ${a} to ${b} is not seen: ${shown}`);
           });
@@ -163,7 +169,8 @@ def test_where_most_of_a_dense_column_is_of_one_class_it_shows_that_class(page: 
           const n = 60000, start = new Float64Array(n), end = new Float64Array(n);
           for (let i = 0; i < n; i++) { start[i] = i * 100; end[i] = i * 100 + 60; }
           const of = (i) => (i < n / 3 ? 0 : i % 10 === 0 ? 12 : 4);
-          const lane = Shardbook.levels.build({ n, start, end }, of, n * 100, () => false), strip = Shardbook.levels.strip(300);
+          const lane = Shardbook.levels.build({ n, start, end }, of, n * 100, () => false),
+            strip = Shardbook.levels.strip(300);
           Shardbook.levels.fill(lane, 0, n * 100, 300, strip, 1);
           return [...new Set(strip.cls.subarray(0, 99))].concat([...new Set(strip.cls.subarray(101))]);
         }"""
@@ -174,8 +181,10 @@ def test_where_most_of_a_dense_column_is_of_one_class_it_shows_that_class(page: 
 def test_blocks_that_touch_are_parted_by_ground_and_pieces_of_one_block_are_not(page: Page) -> None:
     painted = page.evaluate(
         """() => {
-          const start = Float64Array.of(0, 100, 200, 301, 400), end = Float64Array.of(100, 200, 300, 400, 500);
-          const lane = Shardbook.levels.build({ n: 5, start, end }, (i) => [0, 4, 4, 0, 16][i], 500, (a, b) => a + b === 3);
+          const start = Float64Array.of(0, 100, 200, 301, 400), end = Float64Array.of(100, 200, 300, 400,
+            500);
+          const lane = Shardbook.levels.build({ n: 5, start, end }, (i) => [0, 4, 4, 0, 16][i], 500, (a,
+            b) => a + b === 3);
           const strip = Shardbook.levels.strip(50);
           Shardbook.levels.fill(lane, 0, 500, 50, strip, 1, 4);
           return [...strip.alpha].map((a) => (a ? 1 : 0)).join("");
@@ -188,10 +197,12 @@ def test_a_thin_piece_of_host_work_parts_no_block(page: Page) -> None:
     painted = page.evaluate(
         """() => {
           const start = Float64Array.of(0, 100, 120), end = Float64Array.of(100, 120, 300);
-          const lane = Shardbook.levels.build({ n: 3, start, end }, (i) => [0, 16, 0][i], 300, (a, b) => a + b === 2);
+          const lane = Shardbook.levels.build({ n: 3, start, end }, (i) => [0, 16, 0][i], 300, (a,
+            b) => a + b === 2);
           const strip = Shardbook.levels.strip(30);
           Shardbook.levels.fill(lane, 0, 300, 30, strip, 1, 4);
-          return [...strip.alpha].every((a) => a === 255) && Shardbook.levels.blockOf(lane, 0, (i) => i === 1);
+          return [...strip.alpha].every((a) => a === 255) && Shardbook.levels.blockOf(lane, 0,
+            (i) => i === 1);
         }"""
     )
     assert painted == [0, 2]
@@ -202,7 +213,8 @@ def test_the_last_event_before_an_instant_is_found(page: Page) -> None:
         page,
         """({ lane, from, to, say, random }) => {
           for (let k = 0; k < 30; k++) {
-            const t = k < 5 && lane.n ? lane.start[Math.floor(random() * lane.n)] : from + (to - from) * random();
+            const t = k < 5 && lane.n ? lane.start[Math.floor(random() * lane.n)]
+              : from + (to - from) * random();
             const should = lane.start.filter((s) => s < t).length - 1, is = Shardbook.levels.find(lane, t);
             if (is !== should) say(`${is} is not ${should}`);
           }

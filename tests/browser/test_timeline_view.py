@@ -269,7 +269,8 @@ def test_a_click_selects_an_event_and_a_click_on_the_ground_a_gap(page: Page) ->
           for (let i = 0; i + 1 < lane.n; i++) {
             if (g.x(lane.start[i + 1]) - g.x(lane.end[i]) < 20) continue;
             const at = timeline.canvas.getBoundingClientRect();
-            return [at.left + (g.x(lane.end[i]) + g.x(lane.start[i + 1])) / 2, at.top + box.y + 5, lane.end[i]];
+            return [at.left + (g.x(lane.end[i]) + g.x(lane.start[i + 1])) / 2, at.top + box.y + 5,
+              lane.end[i]];
           }
         }"""
     )
@@ -479,14 +480,17 @@ def test_every_link_that_is_printed_can_be_read_again(reader: Reader, site: Path
           const { link } = Shardbook, from = link.start();
           const states = [
             { from: 5, to: 7000 }, { mode: "recorded", whatIf: "rank2=1200,free=send" }, { marks: [3, 99] },
-            { selected: { call: 3 } }, { selected: { gap: { rank: 1, from: 0, to: 8 } } }, { query: "all-reduce; é=#" },
-            { selected: { rank: 2, lane: "layer", index: 11 } }, { filters: { phase: "backward", layer: "3" } },
+            { selected: { call: 3 } }, { selected: { gap: { rank: 1, from: 0, to: 8 } } },
+              { query: "all-reduce; é=#" },
+            { selected: { rank: 2, lane: "layer", index: 11 } }, { filters: { phase: "backward",
+              layer: "3" } },
             { collapsed: [0, 2], groupBy: "stage", tracks: [], overlays: ["bubble", "critical-path"] },
             { area: { from: 1, to: 9, ranks: [0, 3] }, follow: 2, compare: ["ddp", "fsdp"] },
           ];
           return states.map((s) => {
             const text = link.print("f", { ...from, ...s }, from), read = link.parse(text);
-            return [/^[\\w.=;%-]+$/.test(text), read.id, read.problems.length, JSON.stringify(read.state), JSON.stringify(s)];
+            return [/^[\\w.=;%-]+$/.test(text), read.id, read.problems.length, JSON.stringify(read.state),
+              JSON.stringify(s)];
           });
         }"""
     )
@@ -552,7 +556,8 @@ def test_the_canvas_follows_the_window_and_the_screens_pixels(browser: Browser, 
 def test_a_change_of_theme_is_drawn_at_once(page: Page) -> None:
     look(page, 0, 1)
     colour = """() => {
-      const g = timeline.geometry(), box = g.box(0, "phase"), span = timeline.span({ rank: 0, lane: "phase", index: 1 });
+      const g = timeline.geometry(), box = g.box(0, "phase"), span = timeline.span({ rank: 0, lane: "phase",
+        index: 1 });
       const x = Math.round((g.x(span.from) + g.x(span.to)) / 2) - 6;
       const pixel = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
       const context = pixel.getContext("2d", { willReadFrequently: true });

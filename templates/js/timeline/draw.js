@@ -204,14 +204,17 @@ Shardbook.draw = (function () {
    */
   function comm(strip, pixels, base, width, rows, lines, c, dpr) {
     const { alpha, cls } = strip, edge = Math.max(1, Math.round(dpr)), period = lines.length;
-    for (let x = 1; x + 1 < width; x++) {
-      // A lone transfer gets a second pixel, where ground still follows.
-      if (alpha[x] || alpha[x + 1] || !alpha[x - 1] || (cls[x - 1] & 31) >> 2 !== TRANSFER || (x > 1 && alpha[x - 2])) continue;
-      for (let k = 0; k < 2 * edge - 1 && x + k + 1 < width && !alpha[x + k + 1]; k++) {
-        alpha[x + k] = 255;
-        cls[x + k] = cls[x - 1];
+    for (let x = 0, wide = 0; x < width; x++) {
+      if (alpha[x] && (cls[x] & 31) >> 2 === TRANSFER) {
+        wide++;
+        continue;
       }
-      x += 2 * edge;
+      // A transfer is 2 px wide at least, where ground still follows.
+      for (; wide && wide < 2 * edge && x + 1 < width && !alpha[x] && !alpha[x + 1]; x++, wide++) {
+        alpha[x] = 255;
+        cls[x] = cls[x - 1];
+      }
+      wide = 0;
     }
     // A row in which every mark is whole: the edge of a wait, and all of a transfer.
     waits.length = 0;

@@ -218,7 +218,7 @@ Shardbook.levels = (function () {
       if (own >= 0 && strong === 255 && !(shown[x] >> 2 === bare && end[own] - start[own] < few)) {
         // Blocks that touch are parted, at the end of the first; also where all that lies between is bare.
         if (block >= 0 && own !== block && x - edge <= part + 1 && end[block] - start[block] >= (part + 2) * dt && !lane.same(block, own)) {
-          for (let p = 1; p <= part && (owner[x - p] === block || shown[x - p] >> 2 === bare); p++) alpha[x - p] = 0;
+          for (let p = 1; p <= part && (owner[x - p] === block || owner[x - p] === -2 || shown[x - p] >> 2 === bare); p++) alpha[x - p] = 0;
         }
         block = own;
         edge = x;

@@ -61,7 +61,7 @@ Shardbook.select = (function () {
     context.rect(g.left - 3, 0, g.plot + 6, g.height);
     context.clip();
     for (const [chosen, light] of [[state.hovered, true], [state.selected, false]]) {
-      const span = g.span(chosen), box = span && span.to > g.from && span.from < g.to ? g.boxOf(chosen) : null;
+      const span = chosen && "call" in chosen ? null : g.span(chosen), box = span && span.to > g.from && span.from < g.to ? g.boxOf(chosen) : null;
       if (span && box) outline(context, g.colours, Math.max(g.x(span.from), g.left - 9), box.y, Math.min(g.x(span.to), g.right + 9), box.h, light);
     }
     context.restore();

@@ -131,7 +131,6 @@ def _call_labels(call: Call) -> dict[str, Label]:
     return {
         "op": call.op,
         "group": call.group,
-        "seq": call.seq,
         "phase": call.phase,
         "layer": call.layer,
         "microbatch": call.microbatch,

@@ -29,8 +29,9 @@ def _words(event: Event, timeline: Timeline) -> str:
         return "the gap"
     if event.call >= 0:
         call = timeline.calls[event.call]
-        of = f" of {_phase(call.phase)}" if call.phase else ""
-        return f"{call.op.replace('_', '-')}{of}, call {call.seq} of {call.group}"
+        same = [i for i, c in enumerate(timeline.calls) if c.op == call.op]
+        of = f" in {_phase(call.phase)}" if call.phase else ""
+        return f"{call.op.replace('_', '-')} {same.index(event.call) + 1} of {len(same)}{of}"
     words = _phase(str(labels.get("phase") or labels["activity"]))
     if timeline.stages > 1 or timeline.microbatches > 1:
         microbatch = labels.get("microbatch")

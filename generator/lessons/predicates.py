@@ -43,7 +43,7 @@ class Language:
 
 EVENTS = Language(
     text={"phase": PHASES, "op": OPERATIONS, "activity": ACTIVITIES, "module": MODULES, "group": ()},
-    whole=("layer", "microbatch", "chunk", "rank", "seq"),
+    whole=("layer", "microbatch", "chunk", "rank"),
     shares=("exposed",),
 )
 #: A gap lies between a block of one phase and one of another; the first and the last have one side only.

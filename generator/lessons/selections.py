@@ -1,8 +1,8 @@
 """Which events of a timeline are meant: a predicate over them, or the first, last … of those it is true of.
 
 `first(op == 'all_reduce' and exposed > 0.5)` is, on every rank, the first such call. What an order is over
-follows from the labels that are named: over calls with `op`, `group`, `seq` or `exposed`, over layers with
-`layer` or `module`, else over whole blocks, such as the backward of a micro-batch.
+follows from the labels that are named: over calls with `op`, `group` or `exposed`, over layers with `layer` or
+`module`, else over whole blocks, such as the backward of a micro-batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ORDERS: dict[str, Callable[[Sequence[Event]], Sequence[Event]]] = {
     "longest": lambda found: [max(found, key=lambda e: e.duration_ns)],
     "shortest": lambda found: [min(found, key=lambda e: e.duration_ns)],
 }
-_OF_CALLS = {"op", "group", "seq", "exposed"}
+_OF_CALLS = {"op", "group", "exposed"}
 _OF_LAYERS = {"layer", "module"}
 
 
@@ -121,4 +121,4 @@ def _row(event: Event) -> tuple[int, tuple[int, ...]]:
 
 
 def _block(event: Event) -> tuple[Label, ...]:
-    return event.rank, *(event.labels.get(k) for k in ("activity", "microbatch", "chunk", "op", "seq"))
+    return event.rank, *(event.labels.get(k) for k in ("activity", "microbatch", "chunk", "op"))

@@ -16,13 +16,13 @@ from generator.texts import read_text
 CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "validation", "code", "print")
 #: A file may use only what those before it define.
 JS = (
-    "store", "numbers", "key", "grade", "progress", "pips", "questions",
+    "store", "numbers", "key", "grade", "progress", "pips",
     *(f"timeline/{name}" for name in (
         "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
         "scale", "levels", "layout", "link", "facts", "describe", "draw", "commands", "hands",
-        "memory", "schedule", "select", "minimap", "view",
+        "memory", "schedule", "select", "marks", "minimap", "view",
     )),
-    "page",
+    "pick", "cover", "questions", "page",
 )  # fmt: skip
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18">\
 <path fill="#2462ae" d="M0 2h8v4H0zM3 7h6v4H3zM6 12h4v4H6z"/>\

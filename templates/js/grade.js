@@ -8,12 +8,23 @@ var Shardbook = Shardbook || {};
  *   explain: string, computed: string, misconceptions: Misconception[] }} NumberKey
  * @typedef {{ kind: "choice", many: boolean, correct: boolean[], why: string[], explain: string,
  *   computed: string }} ChoiceKey
+ * @typedef {{ kind: "pick", what: "event" | "gap" | "rank", figure: string, mode: string, answer: number[][], shown: string,
+ *   explain: string, computed: string, misconceptions: { at: number[][], say: string }[] }} PickKey marks: rank and rows of
+ *   its file; of a gap rank, begin and end in ns
+ * @typedef {{ rank: number, rows?: number[], from?: number, to?: number, mode?: string }} Picked rows of an event, the rest of a gap
  * @typedef {{ state: "right" | "wrong" | "unread", title: string, html: string[] }} Verdict
  *   title: plain text; html: paragraphs made by the generator, already escaped
  */
 
 /** Decides what an answer is worth and what to say to it. Free of the DOM. */
 Shardbook.grade = (function () {
+  /** What to say to a reader who has picked nothing that counts. */
+  const NOTHING = {
+    event: "Choose a block in the figure first.",
+    gap: "Choose an empty stretch in a row of computation first.",
+    rank: "Choose a rank first, by anything in its rows.",
+  };
+
   /** @param {number} value @param {{low: number, high: number}} range */
   const within = (value, range) => value >= range.low && value <= range.high;
 
@@ -68,5 +79,34 @@ Shardbook.grade = (function () {
     return { state: "wrong", title: "Not yet.", html: wrong };
   }
 
-  return { number, choice };
+  /** Whether all that was picked, or `some` of it, is marked. @param {Picked} picked @param {number[][]} marks @param {boolean} [some] */
+  function marked({ rank, rows, from = 0, to = 0, mode }, marks, some) {
+    const mine = marks.filter((m) => m[0] === rank).map((m) => m.slice(1));
+    if (rows) return rows.length > 0 && rows[some ? "some" : "every"]((row) => mine.some((m) => m.includes(row)));
+    const middle = (from + to) / 2;
+    return mine.some(([a, b]) => !mode || (a <= middle && middle < b));
+  }
+
+  /** As generator/lessons/picking.py has it. @param {PickKey} key @param {Picked | null} picked @returns {Verdict} */
+  function pick(key, picked) {
+    if (!picked) return { state: "unread", title: NOTHING[key.what], html: [] };
+    if (picked.mode && picked.mode !== key.mode) return { state: "unread", title: "Choose it in the mode that the figure was in at first: times differ.", html: [] };
+    if (marked(picked, key.answer)) return { state: "right", title: "Right.", html: [key.explain] };
+    const known = key.misconceptions.find((m) => marked(picked, m.at));
+    return { state: "wrong", title: "Not yet.", html: [known ? known.say : elsewhere(key, picked)] };
+  }
+
+  /** Where to go from a wrong pick. @param {PickKey} key @param {Picked} picked */
+  function elsewhere({ what, answer }, picked) {
+    const { rank, rows = [], from = 0, to = 0 } = picked;
+    if (what === "rank") return `It is another rank than ${rank}. Compare their rows with each other.`;
+    const here = answer.filter((m) => m[0] === rank).flatMap((m) => m.slice(1));
+    if (!here.length) return "It is on another rank.";
+    if (rows.length && marked(picked, answer, true)) return "What is asked for lies inside of what you chose. Choose more closely, in the row below.";
+    const mine = what === "gap" ? [from, to] : rows;
+    const side = Math.min(...here) >= Math.max(...mine) ? "later" : Math.max(...here) <= Math.min(...mine) ? "earlier" : "elsewhere";
+    return `It is ${side} on this rank.`;
+  }
+
+  return { number, choice, pick };
 })();

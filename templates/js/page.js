@@ -85,7 +85,9 @@ Shardbook.page = (function () {
     const damaged = progress.dropDamaged();
     if (damaged) notice(`Stored progress of ${questions(damaged)} could not be read and was left out.`);
     else if (!store.persistent) notice("This browser keeps no data for this page: progress lasts until you close it.");
+    Shardbook.cover.start();
     Shardbook.questions.start();
+    Shardbook.marks.follow(location.hash);
     Shardbook.pips.refresh();
     care();
   }

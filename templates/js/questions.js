@@ -2,7 +2,13 @@
 "use strict";
 var Shardbook = Shardbook || {};
 
-/** Asks the questions of a page: grades in place, explains, remembers. */
+/**
+ * Asks the questions of a page: grades in place, explains, remembers. What differs between kinds is their control.
+ *
+ * @typedef {{ typed(): string, fill(text: string): void, judge(): Verdict, close(): void, read?(state: string): void, focus?(): void,
+ *   title: string }} Control of a question's kind: its answer as text and back, the verdict on it; close: nothing more
+ *   to enter; title: said with the answer
+ */
 Shardbook.questions = (function () {
   const { grade, progress, key: keys } = Shardbook;
 
@@ -13,6 +19,39 @@ Shardbook.questions = (function () {
     return /** @type {T} */ (element);
   }
 
+  /** @type {Record<string, (root: HTMLElement, answer: any) => Control>} */
+  const controls = {
+    number(root, answer) {
+      const input = /** @type {HTMLInputElement} */ (find(root, ".ans input"));
+      return {
+        typed: () => input.value,
+        fill: (text) => (input.value = text),
+        judge: () => grade.number(answer, input.value),
+        close: () => (input.readOnly = true),
+        read: (state) => input.setAttribute("aria-invalid", String(state !== "right")),
+        focus: () => input.focus(),
+        title: `The answer: ${answer.shown}.`,
+      };
+    },
+    choice(root, answer) {
+      const options = /** @type {HTMLInputElement[]} */ ([...root.querySelectorAll(".opts input")]);
+      return {
+        typed: () => options.map((o) => (o.checked ? "1" : "0")).join(""),
+        fill: (text) => options.forEach((o, i) => (o.checked = text[i] === "1")),
+        judge: () => grade.choice(answer, options.map((o) => o.checked)),
+        /** Every option shows its reason. */
+        close: () => options.forEach((option, i) => {
+          const item = /** @type {Element} */ (option.closest("li"));
+          option.disabled = true;
+          find(item, ".why").innerHTML = answer.why[i];
+          find(item, ".text").classList.toggle("right", answer.correct[i]);
+        }),
+        title: "The answer is marked.",
+      };
+    },
+    pick: Shardbook.pick,
+  };
+
   /** @param {HTMLElement} root an element with data-key, data-hash and data-answer */
   function question(root) {
     const name = root.dataset.key ?? "", hash = root.dataset.hash ?? "";
@@ -21,13 +60,7 @@ Shardbook.questions = (function () {
     const feedback = /** @type {HTMLElement} */ (find(root, ".fb"));
     const state = /** @type {HTMLElement} */ (find(root, ".st"));
     const giveUp = /** @type {HTMLButtonElement} */ (find(root, "[data-give-up]"));
-    const options = /** @type {HTMLInputElement[]} */ ([...root.querySelectorAll(".opts input")]);
-    const input = /** @type {HTMLInputElement | null} */ (root.querySelector(".ans input"));
-
-    const typed = () => (input ? input.value : options.map((o) => (o.checked ? "1" : "0")).join(""));
-
-    /** @returns {Verdict} */
-    const judge = () => (input ? grade.number(answer, input.value) : grade.choice(answer, options.map((o) => o.checked)));
+    const control = controls[answer.kind](root, answer);
 
     /** @param {string} title plain text @param {string[]} html paragraphs of the generator @param {string} kind */
     function say(title, html, kind) {
@@ -44,50 +77,42 @@ Shardbook.questions = (function () {
     function status(text, kind) {
       state.className = `st ${kind}`;
       find(state, "span").textContent = text;
+      root.dispatchEvent(new Event("answered"));
     }
 
-    /** After a right answer or giving up: nothing more to enter, every option shows its reason. */
+    /** After a right answer or giving up. */
     function close() {
       root.classList.add("closed");
-      if (input) input.readOnly = true;
-      options.forEach((option, i) => {
-        option.disabled = true;
-        const why = find(/** @type {Element} */ (option.closest("li")), ".why");
-        why.innerHTML = answer.why[i];
-        find(/** @type {Element} */ (option.closest("li")), ".text").classList.toggle("right", answer.correct[i]);
-      });
+      control.close();
       const computed = root.querySelector("[data-computed]");
       if (computed) computed.innerHTML = answer.computed;
     }
 
     function show() {
-      const title = input ? `The answer: ${answer.shown}.` : "The answer is marked.";
-      say(title, [answer.explain], "gu");
+      say(control.title, [answer.explain], "gu");
       status("given up", "gu");
       close();
     }
 
     /** @param {boolean} remember */
     function check(remember) {
-      const verdict = judge();
+      const verdict = control.judge();
+      control.read?.(verdict.state);
       if (verdict.state === "unread") {
         say(verdict.title, verdict.html, "un");
-        input?.setAttribute("aria-invalid", "true");
         return;
       }
-      input?.setAttribute("aria-invalid", String(verdict.state === "wrong"));
       const right = verdict.state === "right";
       say(verdict.title, verdict.html, right ? "ok" : "no");
       status(right ? "right" : "not yet", right ? "ok" : "no");
-      if (remember) progress.set(name, { hash, state: right ? "right" : "tried", answer: typed() });
+      if (remember) progress.set(name, { hash, state: right ? "right" : "tried", answer: control.typed() });
       if (right) close();
     }
 
     function restore() {
       const entry = progress.get(name, hash);
       if (!entry) return;
-      if (input) input.value = entry.answer;
-      options.forEach((o, i) => (o.checked = entry.answer[i] === "1"));
+      control.fill(entry.answer);
       // A reader who comes back is not read all old feedback aloud.
       feedback.removeAttribute("role");
       if (entry.state === "shown") show();
@@ -109,10 +134,10 @@ Shardbook.questions = (function () {
       Shardbook.pips.refresh();
       // The controls go when the question closes: the reader goes on from the explanation.
       if (root.classList.contains("closed")) feedback.focus();
-      else if (input) input.focus();
+      else control.focus?.();
     });
     giveUp.addEventListener("click", () => {
-      progress.set(name, { hash, state: "shown", answer: typed() });
+      progress.set(name, { hash, state: "shown", answer: control.typed() });
       show();
       Shardbook.pips.refresh();
       feedback.focus();

@@ -34,7 +34,7 @@ def meant(text: str, timeline: Timeline | None = None, language: Language = EVEN
         ("activity == 'blocked'", [(0, 3), (1, 3)]),
         ("op == 'all_reduce' and rank == 1", [(1, 100), (1, 101), (1, 102)]),
         ("op == 'all_reduce' and layer <= 5 and rank == 1", [(1, 102)]),
-        ("seq == 1", [(0, 101), (1, 101)]),
+        ("exposed > 0.5", [(0, 102), (1, 102)]),
         ("op == 'send'", []),
         ("first(op == 'all_reduce')", [(0, 100), (1, 100)]),
         ("last(op == 'all_reduce' and rank == 0)", [(0, 102)]),
@@ -45,7 +45,7 @@ def meant(text: str, timeline: Timeline | None = None, language: Language = EVEN
         ("longest(rank == 0)", [(0, 1, 2)]),
         ("shortest(rank == 0)", [(0, 4)]),
         ("first()", [(0, 0), (1, 0)]),
-        ("phase == 'optimizer' or seq == 2", [(0, 102), (0, 4), (1, 102), (1, 4)]),
+        ("phase == 'optimizer' or exposed == 1", [(0, 102), (0, 4), (1, 102), (1, 4)]),
         ("", []),
     ],
 )
@@ -75,7 +75,7 @@ def test_embedding_and_head_can_be_pointed_to() -> None:
 
 
 def test_how_much_of_a_call_is_exposed() -> None:
-    found = [(e.rank, e.labels["seq"], e.labels["exposed"]) for e in events.calls(ddp())]
+    found = [(e.rank, e.call, e.labels["exposed"]) for e in events.calls(ddp())]
     assert found == [(r, *call) for r in (0, 1) for call in ((0, 0.0), (1, 0.0), (2, 1.0))]
 
 

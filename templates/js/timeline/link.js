@@ -10,7 +10,7 @@ var Shardbook = Shardbook || {};
  *   rank: index in Model.ranks
  * @typedef {{ from: number, to: number, mode: string, whatIf: string, selected: Chosen | null, hovered: Chosen | null,
  *   marks: number[], area: { from: number, to: number, ranks: number[] } | null, query: string, filters: Record<string, string>,
- *   groupBy: string, collapsed: number[], tracks: string[], overlays: string[], compare: string[], follow: number | null }} ViewState
+ *   groupBy: string, collapsed: number[], tracks: string[], overlays: string[], compare: string[], follow: number | null, outlines: Outline[] }} ViewState
  */
 Shardbook.link = (function () {
   /** Names in links of fields that are lists of words, of whole numbers, and single words. @type {Record<string, keyof ViewState>} */
@@ -24,7 +24,7 @@ Shardbook.link = (function () {
   /** What no link says. @returns {ViewState} */
   function start() {
     return { from: 0, to: 0, mode: "isolated", whatIf: "", selected: null, hovered: null, marks: [], area: null, query: "",
-    filters: {}, groupBy: "", collapsed: [], tracks: ["memory"], overlays: [], compare: [], follow: null };
+    filters: {}, groupBy: "", collapsed: [], tracks: ["memory"], overlays: [], compare: [], follow: null, outlines: [] };
   }
 
   /** @param {Chosen} s */

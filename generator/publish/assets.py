@@ -20,7 +20,8 @@ JS = (
     *(f"timeline/{name}" for name in (
         "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
         "scale", "levels", "layout", "link", "facts", "describe", "draw", "commands", "hands",
-        "memory", "schedule", "select", "marks", "minimap", "view",
+        "memory", "schedule", "select", "across", "tracks", "overlays", "grouping", "marks", "minimap",
+        "view",
     )),
     "pick", "cover", "questions", "page",
 )  # fmt: skip

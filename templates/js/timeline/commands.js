@@ -7,8 +7,8 @@ var Shardbook = Shardbook || {};
  * the element's commands. Here are the commands of moving and choosing; parts add theirs to element.commands.
  *
  * @typedef {{ label: string, key?: string, also?: string[], icon?: string, words?: string, run(event?: Event): void, pressed?(): boolean,
- *   enabled?(): boolean }} Command key and also: as KeyboardEvent.key has them, small letters; icon: a path in a
- *   16 px square, words: a button of text; neither: no button
+ *   enabled?(): boolean, menu?: boolean }} Command key and also: as KeyboardEvent.key has them, small letters; icon: a path in a
+ *   16 px square, words: a button of text; neither: no button; with `menu` in the menu
  */
 Shardbook.commands = (function () {
   const { scale, levels } = Shardbook;
@@ -114,9 +114,25 @@ Shardbook.commands = (function () {
     return /** @type {SVGElement} */ (svg);
   }
 
+  /** A command of the menu @param {any} el @param {string} words @param {string} key @param {() => any} pressed @param {() => void} run */
+  function offer(el, words, key, pressed, run) {
+    el.commands.set(words, { label: words[0].toUpperCase() + words.slice(1), words, key, menu: true, pressed, run });
+  }
+
+  /** Put something on a list of the state, or take it off @param {any} el @param {string} field @param {string | number} item */
+  const flip = (el, field, item) => el.update({ [field]: el.state[field].includes(item) ? el.state[field].filter((/** @type {any} */ i) => i !== item) : [...el.state[field], item] });
+
+  /** The same as a command of the menu @param {any} el @param {string} words @param {string} key @param {string} field @param {string} item */
+  const toggle = (el, words, key, field, item) => offer(el, words, key, () => el.state[field].includes(item), () => flip(el, field, item));
+
   /** Buttons for the commands that have an icon or words @param {any} el */
   function toolbar(el) {
-    const buttons = [];
+    const menu = document.createElement("details");
+    menu.className = "tl-menu";
+    menu.append(Object.assign(document.createElement("summary"), { textContent: "Show" }), document.createElement("div"));
+    menu.addEventListener("focusout", (event) => menu.contains(/** @type {Node | null} */ (event.relatedTarget)) || (menu.open = false));
+    el.toolbar.before(menu);
+    el.buttons = [];
     for (const [id, command] of el.commands) {
       if (!command.icon && !command.words) continue;
       const button = document.createElement("button");
@@ -127,18 +143,17 @@ Shardbook.commands = (function () {
       if (command.icon) button.setAttribute("aria-label", command.label);
       button.append(command.icon ? icon(command.icon) : command.words);
       button.addEventListener("click", (event) => command.run(event));
-      buttons.push(button);
+      el.buttons.push(button);
+      (command.menu ? menu.children[1] : command.icon ? el.toolbar : el.modes).append(button);
     }
-    el.modes.replaceChildren(...buttons.filter((b) => b.className === "tl-word"));
-    el.toolbar.replaceChildren(...buttons.filter((b) => b.className === "ib"));
     refresh(el);
   }
 
   /** Show which commands are on and which can be given now @param {any} el */
   function refresh(el) {
-    for (const button of [...el.modes.children, ...el.toolbar.children]) {
+    for (const button of el.buttons) {
       const command = el.commands.get(button.dataset.command);
-      if (command?.pressed) button.setAttribute("aria-pressed", String(command.pressed()));
+      if (command?.pressed) button.setAttribute("aria-pressed", String(Boolean(command.pressed())));
       if (command?.enabled) button.disabled = !command.enabled();
     }
   }
@@ -158,7 +173,7 @@ Shardbook.commands = (function () {
     };
     for (const command of el.commands.values()) if (command.key) line([command.key, ...(command.also ?? [])].map(shown), command.label);
     for (const [key, { label }] of el.keys) line([shown(key)], label);
-    for (const [hand, words] of [["drag", "move"], ["drag the axis", "zoom to what is dragged over"], ["Ctrl + wheel, pinch", "zoom"], ["Shift + wheel", "move"], ["double click", "zoom on an event"]]) line([hand], words);
+    for (const [hand, words] of [["drag", "move"], ["drag the axis", "zoom to what is dragged over"], ["click a rank's name", "fold it, or unfold it"], ["Ctrl + wheel, pinch", "zoom"], ["Shift + wheel", "move"], ["double click", "zoom on an event"]]) line([hand], words);
     close.className = "btn";
     close.textContent = "Close";
     close.addEventListener("click", () => dialog.close());
@@ -171,5 +186,5 @@ Shardbook.commands = (function () {
     dialog.showModal();
   }
 
-  return { core, of, toolbar, refresh, nearest, icon };
+  return { core, of, offer, flip, toggle, toolbar, refresh, nearest, icon };
 })();

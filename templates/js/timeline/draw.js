@@ -15,7 +15,10 @@ var Shardbook = Shardbook || {};
  *   bracket: boolean, flags: number[], ruler: { a: number, b: number } | null, colours: Colours, model: Model, lanes: Record<string, Lane>[], bold: (rank: number, lane: string, i: number) => boolean }} Geometry
  *   CSS px from the canvas's corner; right: the plot's right edge; flags: times that are written on the axis, ns
  * @typedef {((context: CanvasRenderingContext2D, state: any, geometry: Geometry) => void) & { under?: boolean }} Overlay
- * @typedef {{ label: string, height: number, has?(model: Model): boolean, draw(context: CanvasRenderingContext2D, rank: number, box: LaneBox, state: any, geometry: Geometry): void }} Track
+ * @typedef {{ label: string, height: number, key: string, has(model: Model): boolean,
+ *   most(model: Model, rank: number): string, say(model: Model, rank: number, t: number): string[][],
+ *   draw(context: CanvasRenderingContext2D, rank: number, box: LaneBox, state: any, geometry: Geometry): void }} Track what it shows at most,
+ *   and at an instant
  */
 Shardbook.draw = (function () {
   const { levels, scale } = Shardbook;
@@ -390,7 +393,7 @@ Shardbook.draw = (function () {
       context.fillText(words, x, y);
       return context.measureText(words).width;
     };
-    const { shares, word, ranks } = Shardbook.facts.of(model);
+    const { shares, word, ranks } = Shardbook.facts.of(model), { tracks } = Shardbook.timeline;
     for (const heading of layout.headings) write(heading.words, 0, heading.y, 11, c.ink2, 600);
     layout.ranks.forEach((box, i) => {
       const rank = model.ranks[box.index], name = `rank ${rank.rank}`, { peak } = ranks[box.index];
@@ -401,6 +404,7 @@ Shardbook.draw = (function () {
         context.textAlign = "right";
         write(`${scale.percent(shares[box.index])} ${word}` + (peak ? ` · ${scale.bytes(peak)}` : ""), g.width, box.y - 7, 11, c.ink2);
         context.textAlign = "left";
+        for (const { name, y } of box.lanes) if (tracks[name] && name !== "memory") write(`${tracks[name].label}, ${tracks[name].most(model, box.index)} at most`, 2, y + 9, 10, c.ink2);
         return;
       }
       if (box.collapsed) {
@@ -417,16 +421,17 @@ Shardbook.draw = (function () {
       note.forEach((words, k) => write(words, 0, box.y + 26 + 12 * k, 11, c.ink3));
       context.textAlign = "right";
       for (const lane of box.lanes) {
-        const words = lane.track ? Shardbook.timeline.tracks[lane.name].label : LANE_WORDS[/** @type {"comm"} */ (lane.name)];
+        const words = lane.track ? tracks[lane.name].label : LANE_WORDS[/** @type {"comm"} */ (lane.name)];
         if (words && lane.h > 6) write(words, g.left - 10, lane.track ? lane.y + lane.h : lane.y + lane.h / 2 + 3.5, 10, c.ink3);
       }
       context.textAlign = "left";
       write(scale.percent(shares[box.index]), g.right + 12, box.y + 12, 11, c.ink);
       write(word, g.right + 12, box.y + 26, 11, c.ink3);
-      const memory = peak && box.lanes.find((l) => l.name === "memory");
-      if (!memory) return;
-      write(scale.bytes(peak), g.right + 12, memory.y + memory.h - 13, 11, c.ink);
-      write("peak", g.right + 12, memory.y + memory.h, 11, c.ink3);
+      for (const { name, y, h } of box.lanes) {
+        if (!tracks[name]) continue;
+        write(tracks[name].most(model, box.index), g.right + 12, y + h - (h > 20 ? 13 : 0), 11, c.ink);
+        if (h > 20) write("peak", g.right + 12, y + h, 11, c.ink3);
+      }
     });
   }
 

@@ -7,7 +7,8 @@ var Shardbook = Shardbook || {};
  * as the metrics of generator/timeline/metrics. Also intervals, as sorted pairs that do not overlap. Free of the DOM.
  *
  * @typedef {[number, number][]} Intervals
- * @typedef {{ exposed: number, idle: number, bubble: number, peak: number, comm: number }} RankFacts ns, and bytes
+ * @typedef {{ exposed: number, idle: number, gaps: Intervals, bubble: number, peak: number, comm: number }} RankFacts ns, and bytes;
+ *   gaps: without work and in no collective, within the pipeline's common span
  * @typedef {{ ranks: RankFacts[], span: number, exposed: number, bubble: number, peak: number, word: string, shares: number[] }} Facts
  *   span: ns that the bubble is a share of, 0 without a pipeline; exposed: mean ns; bubble: a share; word and shares: the
  *   one number of each rank that says most
@@ -73,20 +74,28 @@ Shardbook.facts = (function () {
     }
     const works = (/** @type {number} */ kind) => kind < KIND.OPTIMIZER, step = /** @type {Intervals} */ ([[0, model.stepNs]]);
     const pipeline = model.stages > 1 ? model.ranks.flatMap((r) => when(r.phase, works)) : [];
-    const first = Math.min(...pipeline.map((p) => p[0])), last = Math.max(...pipeline.map((p) => p[1]));
+    const first = Math.min(...pipeline.map((p) => p[0])), end = Math.max(...pipeline.map((p) => p[1]));
     const ranks = model.ranks.map((rank) => {
       const calls = /** @type {{ all: Intervals, collectives: Intervals }} */ (under.get(rank.rank));
+      const outside = /** @type {Intervals} */ ([[-Infinity, first], [end, Infinity]]);
       const all = union(calls.all), still = subtract(step, when(rank.phase, (k) => k <= KIND.HOST));
+      const gaps = pipeline.length ? subtract(still, union([...calls.collectives, ...outside])) : [];
       return {
-        exposed: length(subtract(all, when(rank.phase, (k) => k <= KIND.OPTIMIZER))), comm: length(all), idle: length(still),
-        bubble: pipeline.length ? length(subtract(still, union(calls.collectives)), first, last) : 0,
+        gaps, bubble: length(gaps), exposed: length(subtract(all, when(rank.phase, (k) => k <= KIND.OPTIMIZER))), comm: length(all), idle: length(still),
         peak: Math.max(0, ...totals(rank)),
       };
     });
-    const span = pipeline.length ? last - first : 0, mean = (/** @type {(r: RankFacts) => number} */ of) => ranks.reduce((s, r) => s + of(r), 0) / ranks.length;
+    const span = pipeline.length ? end - first : 0, mean = (/** @type {(r: RankFacts) => number} */ of) => ranks.reduce((s, r) => s + of(r), 0) / ranks.length;
     const [word, share] = /** @type {[string, (r: RankFacts) => number]} */ (span ? ["bubble", (r) => r.bubble / span]
       : model.calls.length ? ["exposed", (r) => r.exposed / model.stepNs] : ["idle", (r) => r.idle / model.stepNs]);
     return { ranks, span, exposed: mean((r) => r.exposed), bubble: span ? mean((r) => r.bubble) / span : 0, peak: Math.max(...ranks.map((r) => r.peak)), word, shares: ranks.map(share) };
+  }
+
+  /** The last of rising times up to `t`, or the first @param {ArrayLike<number>} time @param {number} t */
+  function last(time, t) {
+    let i = 0;
+    while (time[i + 1] <= t) i++;
+    return i;
   }
 
   /** Bytes in all at each sample of a rank's memory @param {RankModel} rank @returns {number[]} */
@@ -94,5 +103,5 @@ Shardbook.facts = (function () {
     return Array.from(rank.memory.time, (_, i) => rank.memory.bytes.reduce((sum, of) => sum + of[i], 0));
   }
 
-  return { of, union, subtract, length, when, totals };
+  return { of, union, subtract, length, when, totals, last };
 })();

@@ -31,7 +31,7 @@ Shardbook.lanes = (function () {
       run: data.run, title: data.title, mode, label: mode === "isolated" ? "reconstructed" : mode,
       linkModel: mode === "recorded" ? "" : data.linkModel, step: data.step, detail: data.detail,
       stepNs: schedule.stepNs, stages: data.stages, microbatches: data.microbatches, ranksPerNode: data.ranksPerNode,
-      strings: fixed.strings, memoryCategories: data.memoryCategories, calls: found,
+      strings: fixed.strings, memoryCategories: data.memoryCategories, calls: found, data, schedule,
       ranks: data.ranks.map((of, r) => {
         const own = computation(data, schedule, r), times = boundaries(data, schedule, r);
         return {

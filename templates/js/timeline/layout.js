@@ -47,6 +47,7 @@ Shardbook.layout = (function () {
         const collapsed = options.collapsed.includes(model.ranks[index].rank);
         /** @type {LaneBox[]} */
         const lanes = [];
+        if (!collapsed && boxes[boxes.length - 1]?.collapsed) y += 14;
         let at = y;
         const add = (/** @type {string} */ name, /** @type {number} */ space, /** @type {number} */ h, track = false) => {
           if (h <= 0) return;

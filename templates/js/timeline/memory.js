@@ -39,7 +39,13 @@ var Shardbook = Shardbook || {};
   Shardbook.timeline.tracks.memory = {
     label: "memory",
     height: 24,
-    has: (/** @type {Model} */ model) => Shardbook.facts.of(model).peak > 0,
+    has: (model) => Shardbook.facts.of(model).peak > 0,
+    key: "y",
+    most: (model, r) => Shardbook.scale.bytes(Shardbook.facts.of(model).ranks[r].peak),
+    say({ ranks, memoryCategories }, r, t) {
+      const { time, bytes } = ranks[r].memory, i = Shardbook.facts.last(time, t);
+      return memoryCategories.map((name, c) => [name, Shardbook.scale.bytes(bytes[c][i])]).filter((_, c) => bytes[c][i]);
+    },
     draw(context, r, box, _state, g) {
       const rank = g.model.ranks[r], { time, bytes } = rank.memory, full = Shardbook.facts.of(g.model).peak, columns = Math.round(g.plot);
       let total = sums.get(rank);

@@ -44,6 +44,7 @@ var Shardbook = Shardbook || {};
  *   run: string, title: string, mode: string, label: string, linkModel: string, step: number, detail: number,
  *   stepNs: number, stages: number, microbatches: number, ranksPerNode: number,
  *   strings: string[], memoryCategories: string[], ranks: RankModel[], calls: CallModel[],
+ *   data?: RunData, schedule?: Schedule,      // what it was made from
  * }} Model
  *
  * What a run ships (generator/publish/pack.py): of each rank its place and how many rows are its own, and columns.

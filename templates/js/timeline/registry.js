@@ -13,6 +13,8 @@ Shardbook.timeline = {
   overlays: [],
   /** Rows below a rank's lanes, by the name that state.tracks uses. @type {Record<string, Track>} */
   tracks: {},
+  /** What a track, or all that are shown, say of a rank at an instant, ns @type {(element: any, rank: number, t: number, track?: string) => string[][]} */
+  values: () => [],
   /**
    * Whether a span is among those that state.filters ask for; the others are drawn faint. Null: no part
    * knows filters. @type {null | ((model: Model, rank: number, lane: string, index: number, filters: any) => boolean)}

@@ -6,7 +6,7 @@ var Shardbook = Shardbook || {};
  * Lays a step out in time: as it was recorded, or by the longest path through its graph under other costs. It follows
  * the docstring of generator/timeline/whatif.py and gives the same nanoseconds: whole numbers below 2**53 throughout.
  * It knows when nodes begin and end, and not what a timeline shows of them: lanes.js.
- * @typedef {{ begin: Float64Array, end: Float64Array, stepNs: number }} Schedule
+ * @typedef {{ begin: Float64Array, end: Float64Array, stepNs: number, edges: Edges }} Schedule with the edges it came from
  * Parts of durations, ns, and the edges they belong to.
  * @typedef {{ own: Float64Array, latency: Float64Array, transfer: Float64Array, edges: Edges }} Costs
  */
@@ -41,7 +41,8 @@ Shardbook.replay = (function () {
   }
 
   /** @param {Edges} edges @param {Float64Array} duration @returns {Schedule} */
-  function longestPath({ first, before, order }, duration) {
+  function longestPath(edges, duration) {
+    const { first, before, order } = edges;
     const begin = new Float64Array(duration.length), end = new Float64Array(duration.length);
     let stepNs = 0;
     for (const node of order) {
@@ -51,7 +52,7 @@ Shardbook.replay = (function () {
       end[node] = at += duration[node];
       if (at > stepNs) stepNs = at;
     }
-    return { begin, end, stepNs };
+    return { begin, end, stepNs, edges };
   }
 
   // ---- what was recorded
@@ -84,7 +85,7 @@ Shardbook.replay = (function () {
     graph.completion.forEach((done, node) => {
       if (done >= 0) begin[node] = Math.min(Math.max(begin[node], end[done]), end[node]);
     });
-    return { begin, end, stepNs: end.reduce((a, b) => Math.max(a, b), 0) };
+    return { begin, end, stepNs: end.reduce((a, b) => Math.max(a, b), 0), edges: graph.edges };
   }
 
   /** What was recorded as costs: nobody measured a call's latency apart. @param {RunData} data @param {Graph} graph @returns {Costs} */

@@ -7,7 +7,7 @@ var Shardbook = Shardbook || {};
  * and a sentence for those who hear the page. Marks and what is dragged over on the axis are drawn here too.
  */
 Shardbook.select = (function () {
-  const { timeline, describe, scale, draw } = Shardbook;
+  const { timeline, describe, scale, draw, layout } = Shardbook;
 
   /**
    * Outline a box: 2 px outside and 1 px of ground inside, which shows on every mark; around small ones only.
@@ -25,16 +25,16 @@ Shardbook.select = (function () {
     context.strokeRect(left + 0.5, y + 0.5, wide - 1, h - 1);
   }
 
-  /** Time on the axis, on a dark ground @param {CanvasRenderingContext2D} context @param {Geometry} g @param {number} ns */
-  function flag(context, g, ns) {
-    const words = describe.at(ns), x = g.x(ns);
+  /** Time on the axis, or words elsewhere, on a dark ground @param {CanvasRenderingContext2D} context @param {Geometry} g @param {number} ns @param {string} [words] @param {number} [y] */
+  function flag(context, g, ns, words = describe.at(ns), y = 0) {
+    const x = g.x(ns);
     if (x < g.left || x > g.right) return;
     context.font = `11px ${g.colours.font}`;
-    const wide = context.measureText(words).width + 12, left = Math.min(Math.max(g.left, x - wide / 2), g.width - wide);
+    const wide = context.measureText(words).width + 12, left = Math.max(g.left, Math.min(x - wide / 2, g.right - wide));
     context.fillStyle = g.colours.ink;
-    context.fillRect(Math.round(left), 0, wide, 17);
+    context.fillRect(Math.round(left), y, wide, 17);
     context.fillStyle = g.colours.ground;
-    context.fillText(words, Math.round(left) + 6, 12);
+    context.fillText(words, Math.round(left) + 6, y + 12);
   }
 
   /** A dotted line from the axis down, under the blocks @param {CanvasRenderingContext2D} context @param {Geometry} g @param {number} ns @param {string} colour */
@@ -54,17 +54,26 @@ Shardbook.select = (function () {
   }
   under.under = true;
 
-  /** @param {CanvasRenderingContext2D} context @param {any} state @param {Geometry} g */
-  function over(context, state, g) {
+  timeline.overlays.push(under);
+
+  /** Draw over the lanes, within the plot @param {Overlay} overlay */
+  const over = (overlay) => timeline.overlays.push((context, state, g) => {
     context.save();
     context.beginPath();
     context.rect(g.left - 3, 0, g.plot + 6, g.height);
     context.clip();
+    overlay(context, state, g);
+    context.restore();
+  });
+
+  over((context, state, g) => {
     for (const [chosen, light] of [[state.hovered, true], [state.selected, false]]) {
       const span = chosen && "call" in chosen ? null : g.span(chosen), box = span && span.to > g.from && span.from < g.to ? g.boxOf(chosen) : null;
       if (span && box) outline(context, g.colours, Math.max(g.x(span.from), g.left - 9), box.y, Math.min(g.x(span.to), g.right + 9), box.h, light);
     }
-    context.restore();
+  });
+
+  timeline.overlays.push((context, _, g) => {
     for (const ns of g.flags) flag(context, g, ns);
     if (!g.ruler) return;
     const [a, b] = [g.ruler.a, g.ruler.b].sort((p, q) => p - q).map((x) => Math.min(Math.max(x, g.left), g.right));
@@ -73,8 +82,7 @@ Shardbook.select = (function () {
     context.fillRect(a, 0, b - a, g.height);
     context.globalAlpha = 1;
     draw.line(context, g.colours.link, a, g.layout.axis - 0.5, b, g.layout.axis - 0.5);
-  }
-  timeline.overlays.push(under, over);
+  });
 
   /** @param {string} tag @param {string} [words] @param {string} [name] */
   const make = (tag, words = "", name = "") => Object.assign(document.createElement(tag), { textContent: words, className: name });
@@ -91,7 +99,8 @@ Shardbook.select = (function () {
         box.hidden = !hovered || !pointer;
         if (box.hidden) return;
         const found = words(hovered), span = el.span(hovered);
-        box.replaceChildren(make("b", found.title), make("span", ` ${scale.time(span.to - span.from)}`), make("div", found.note, "q3"));
+        const g = el.geometry(), values = timeline.values(el, el.place(hovered).rank, g.ns(pointer.x), layout.hit(g.layout, pointer.y)?.lane).map((v) => make("div", v.join(" "), "q3"));
+        box.replaceChildren(make("b", found.title), make("span", ` ${scale.time(span.to - span.from)}`), make("div", found.note, "q3"), ...values);
         const { width } = el.geometry();
         box.style.left = `${Math.max(0, Math.min(pointer.x + 14, width - box.offsetWidth))}px`;
         box.style.top = `${pointer.y + 18}px`;
@@ -103,7 +112,7 @@ Shardbook.select = (function () {
         if (!selected) return;
         const found = words(selected), who = make("div"), facts = make("dl", "", "tl-facts"), why = make("p", found.why);
         who.append(make("b", found.title), make("div", found.note, "q3"), why);
-        for (const [name, value] of found.facts) facts.append(make("dt", name), make("dd", value));
+        for (const [name, value] of [...found.facts, ...timeline.values(el, el.place(selected).rank, el.span(selected).from)]) facts.append(make("dt", name), make("dd", value));
         panel.append(who);
         if (found.members.length) {
           const table = document.createElement("table"), head = table.createTHead().insertRow();
@@ -125,14 +134,15 @@ Shardbook.select = (function () {
       el.addEventListener("trace-change", (/** @type {CustomEvent} */ event) => {
         const keys = event.detail, has = (/** @type {string[]} */ ...names) => names.some((n) => keys.includes(n));
         if (has("hovered")) tip();
-        if (has("selected", "mode", "whatIf")) {
+        if (has("selected", "mode", "whatIf", "tracks")) {
           details();
           if (has("selected")) el.live.textContent = el.state.selected ? words(el.state.selected).line : "Nothing is selected.";
         }
       });
+      el.stage.addEventListener("pointermove", tip);
       details();
     },
   });
 
-  return { outline, flag };
+  return { outline, flag, over };
 })();

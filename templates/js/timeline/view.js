@@ -47,6 +47,8 @@ Shardbook.view = (function () {
       this.commands = new Map();
       /** @type {Map<string, { label: string, run(event?: Event): void }>} */
       this.keys = new Map();
+      /** @type {HTMLButtonElement[]} */
+      this.buttons = [];
       /** @type {Drag[]} */
       this.drags = [];
       /** @type {{ a: number, b: number } | null} what is dragged over on the axis, px */
@@ -352,8 +354,9 @@ Shardbook.view = (function () {
     at(x, y) {
       const g = this.geometry(), found = layout.hit(g.layout, y);
       if (!found || x < g.left - 3 || x > g.right + 3) return null;
+      // On a track: what the rank does then.
+      found.lane = this.lanes[found.rank][found.lane] ? found.lane : "phase";
       const lane = this.lanes[found.rank][found.lane];
-      if (!lane) return null;
       const t = g.ns(x), reach = (3 / g.plot) * (g.to - g.from), i = levels.find(lane, t);
       let best = -1, least = reach;
       for (const k of [i, i + 1]) {
@@ -383,7 +386,7 @@ Shardbook.view = (function () {
     /** @returns {Geometry} */
     geometry() {
       const { model, state, lanes } = this, { from, to } = this.shown, width = this.stage.clientWidth;
-      const tracks = state.tracks.filter((name) => Shardbook.timeline.tracks[name]?.has?.(model) ?? Shardbook.timeline.tracks[name]).map((name) => ({ name, height: Shardbook.timeline.tracks[name].height }));
+      const tracks = state.tracks.filter((name) => Shardbook.timeline.tracks[name]?.has(model)).map((name) => ({ name, height: Shardbook.timeline.tracks[name].height }));
       const plain = width < 640, plot = Math.max(1, plain ? width : width - 162), px = (to - from) / plot;
       const at = this.span(state.selected), flags = at && at.from >= from && at.from <= to ? [at.from, ...state.marks] : state.marks;
       const bracket = !plain && Shardbook.schedule.shown(model);

@@ -60,6 +60,28 @@ def test_a_million_events_are_drawn_by_looking_at_no_more_than_four_a_column_and
     assert max(touched) <= 4 * 1600 * 64
 
 
+def test_pointing_at_something_looks_at_no_lane_again(page: Page) -> None:
+    open_synthetic(page, SMALL)
+    touched = page.evaluate(
+        """() => ["hovered", "selected"].map((field) => {
+          Shardbook.levels.counter.touched = 0;
+          timeline.update({ [field]: { rank: 1, lane: "phase", index: 2 } });
+          timeline.draw();
+          return Shardbook.levels.counter.touched;
+        })"""
+    )
+    assert max(touched) < 200
+    moved = page.evaluate(
+        """() => {
+          Shardbook.levels.counter.touched = 0;
+          timeline.look(0, model.stepNs / 2);
+          timeline.draw();
+          return Shardbook.levels.counter.touched;
+        }"""
+    )
+    assert moved > 3 * max(touched)
+
+
 def test_waits_are_hatched_and_closed_transfers_solid_and_idle_is_the_ground(page: Page) -> None:
     open_synthetic(page, SMALL)
     at = page.evaluate(

@@ -21,21 +21,21 @@ Shardbook.commands = (function () {
     const zoom = (factor, at) => {
       const { from, to } = el.state, box = el.span(el.state.selected);
       const middle = box && box.to > from && box.from < to ? (Math.max(from, box.from) + Math.min(to, box.to)) / 2 : (from + to) / 2;
-      el.look(...scale.zoomed(from, to, factor, at ?? middle, el.model.stepNs));
+      el.look(...scale.zoomed(from, to, factor, at ?? middle, el.end));
     };
     /** @param {number} share */
     const pan = (share) => {
       const { from, to } = el.state, by = (to - from) * share;
-      el.look(...scale.within(from + by, to + by, el.model.stepNs));
+      el.look(from + by, to + by);
     };
     const fit = () => {
       const box = el.span(el.state.selected), { from, to } = el.state, margin = box && (box.to - box.from) * 0.15;
       if (!box) return whole();
-      const [a, b] = scale.within(box.from - margin, box.to + margin, el.model.stepNs);
+      const [a, b] = scale.within(box.from - margin, box.to + margin, el.end);
       if (Math.abs(a - from) + Math.abs(b - to) < (to - from) / 1000) whole();
       else el.look(a, b);
     };
-    const whole = () => el.look(0, el.model.stepNs);
+    const whole = () => el.look(0, el.end);
     /** @param {number} by */
     const step = (by) => {
       const { selected, from, to } = el.state;
@@ -81,7 +81,7 @@ Shardbook.commands = (function () {
         const box = el.span(el.state.selected), at = Math.round(box ? box.from : (el.state.from + el.state.to) / 2), { marks } = el.state;
         el.update({ marks: marks.includes(at) ? marks.filter((/** @type {number} */ m) => m !== at) : [...marks.slice(-1), at] });
       } });
-    add("clear", { label: "Let go of the selection", key: "escape", run: () => el.update({ selected: null, hovered: null }) });
+    add("clear", { label: "Let go of the selection", key: "escape", run: () => el.update({ selected: null, hovered: null, area: null }) });
     add("help", { label: "What can be done here", key: "?", icon: "M6 6a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.1v.6M8 12v.1", run: () => help(el) });
   }
 
@@ -173,7 +173,7 @@ Shardbook.commands = (function () {
     };
     for (const command of el.commands.values()) if (command.key) line([command.key, ...(command.also ?? [])].map(shown), command.label);
     for (const [key, { label }] of el.keys) line([shown(key)], label);
-    for (const [hand, words] of [["drag", "move"], ["drag the axis", "zoom to what is dragged over"], ["click a rank's name", "fold it, or unfold it"], ["Ctrl + wheel, pinch", "zoom"], ["Shift + wheel", "move"], ["double click", "zoom on an event"]]) line([hand], words);
+    for (const [hand, words] of [["drag", "move"], ["drag the axis", "zoom to what is dragged over"], ["click a rank's name", "fold it, or unfold it"], ["Shift + drag, Shift + arrows", "measure an area"], ["Ctrl + wheel, pinch", "zoom"], ["Shift + wheel", "move"], ["double click", "zoom on an event"]]) line([hand], words);
     close.className = "btn";
     close.textContent = "Close";
     close.addEventListener("click", () => dialog.close());

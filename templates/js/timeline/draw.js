@@ -12,7 +12,7 @@ var Shardbook = Shardbook || {};
  * @typedef {{ layout: Layout, from: number, to: number, left: number, right: number, plot: number, width: number,
  *   height: number, dpr: number, x(ns: number): number, ns(x: number): number,
  *   box(rank: number, lane: string): LaneBox | null, boxOf(chosen: any): LaneBox | null, span(chosen: any): { from: number, to: number } | null,
- *   bracket: boolean, flags: number[], ruler: { a: number, b: number } | null, colours: Colours, model: Model, lanes: Record<string, Lane>[], bold: (rank: number, lane: string, i: number) => boolean }} Geometry
+ *   bracket: boolean, flags: number[], follow: number | null, ruler: { a: number, b: number } | null, colours: Colours, model: Model, lanes: Record<string, Lane>[], bold: (rank: number, lane: string, i: number) => boolean }} Geometry
  *   CSS px from the canvas's corner; right: the plot's right edge; flags: times that are written on the axis, ns
  * @typedef {((context: CanvasRenderingContext2D, state: any, geometry: Geometry) => void) & { under?: boolean }} Overlay
  * @typedef {{ label: string, height: number, key: string, has(model: Model): boolean,
@@ -103,7 +103,8 @@ Shardbook.draw = (function () {
   function frame(context, state, g) {
     const { dpr, colours: c } = g, { overlays, tracks } = Shardbook.timeline;
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
-    context.clearRect(0, 0, g.width, g.height);
+    context.fillStyle = c.ground;
+    context.fillRect(0, 0, g.width, g.height);
     grid(context, g);
     for (const overlay of overlays) if (overlay.under) overlay(context, state, g);
     const words = lanes(context, g);
@@ -112,7 +113,7 @@ Shardbook.draw = (function () {
         if (!box.track) continue;
         context.save();
         context.beginPath();
-        context.rect(g.left, box.y - 1, g.plot, box.h + 2);
+        context.rect(g.left, box.y - 1, Math.min(g.plot, g.x(g.model.stepNs) - g.left), box.h + 2);
         context.clip();
         tracks[box.name].draw(context, rank.index, box, state, g);
         context.restore();
@@ -167,38 +168,44 @@ Shardbook.draw = (function () {
   function lanes(context, g) {
     const { dpr } = g, width = Math.round(g.plot * dpr), left = Math.round(g.left * dpr);
     const all = g.layout.ranks.flatMap((rank) => rank.lanes.filter((b) => !b.track).map((box) => ({ rank, box, rows: box.name === "comm" ? Math.round(box.h * dpr) : 1 })));
-    const { strip, pixels } = room(width, all.reduce((sum, one) => sum + one.rows, 0));
-    const { owner, cls, alpha } = strip, { rgb, alpha: weight } = g.colours, lines = hatch(dpr);
-    /** @type {Label[]} */
-    const labels = [];
-    let row = 0;
-    for (const { rank, box, rows } of all) {
-      const lane = g.lanes[rank.index][box.name], base = row * width;
-      levels.fill(lane, g.from, g.to, width, strip, Math.max(1, Math.round(dpr)), HOST);
-      if (box.name === "comm") {
-        comm(strip, pixels, base, width, rows, lines, g.colours, dpr);
-      } else {
-        for (let x = 0; x < width; x++) {
-          pixels[base + x] = alpha[x] ? rgb[cls[x]] | (Math.min(255, (alpha[x] * weight[cls[x]]) >> 8) << 24) : 0;
+    // What is pointed at changes more often than what lanes show.
+    const key = [g.from, g.to, width, dpr, g.follow, ...all.flatMap(({ rank, box }) => [rank.index, box.y, box.h])].join();
+    if (kept.lanes !== g.lanes || kept.colours !== g.colours || kept.key !== key) {
+      const { strip, pixels } = room(width, all.reduce((sum, one) => sum + one.rows, 0));
+      const { owner, cls, alpha } = strip, { rgb, alpha: weight } = g.colours, lines = hatch(dpr);
+      /** @type {Label[]} */
+      const labels = [];
+      let row = 0;
+      for (const { rank, box, rows } of all) {
+        const lane = g.lanes[rank.index][box.name], base = row * width;
+        levels.fill(lane, g.from, g.to, width, strip, Math.max(1, Math.round(dpr)), HOST);
+        if (box.name === "comm") {
+          comm(strip, pixels, base, width, rows, lines, g.colours, dpr);
+        } else {
+          for (let x = 0; x < width; x++) {
+            pixels[base + x] = alpha[x] ? rgb[cls[x]] | (Math.min(255, (alpha[x] * weight[cls[x]]) >> 8) << 24) : 0;
+          }
+          if (box.h >= 12) label(labels, g, rank.index, box, lane, owner, width);
         }
-        if (box.h >= 12) label(labels, g, rank.index, box, lane, owner, width);
+        row += rows;
       }
-      row += rows;
+      const into = /** @type {CanvasRenderingContext2D} */ (buffer.canvas?.getContext("2d", { willReadFrequently: true }));
+      into.putImageData(/** @type {ImageData} */ (buffer.image), 0, 0, 0, 0, width, row);
+      kept = { lanes: g.lanes, colours: g.colours, key, words: choose(context, g, labels) };
     }
-    const canvas = /** @type {HTMLCanvasElement} */ (buffer.canvas);
-    const into = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
-    into.putImageData(/** @type {ImageData} */ (buffer.image), 0, 0, 0, 0, width, row);
+    let row = 0;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.imageSmoothingEnabled = false;
-    row = 0;
     for (const { box, rows } of all) {
       const y = Math.round(box.y * dpr);
-      context.drawImage(canvas, 0, row, width, rows, left, y, width, Math.round((box.y + box.h) * dpr) - y);
+      context.drawImage(/** @type {HTMLCanvasElement} */ (buffer.canvas), 0, row, width, rows, left, y, width, Math.round((box.y + box.h) * dpr) - y);
       row += rows;
     }
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
-    return choose(context, g, labels);
+    return kept.words;
   }
+  /** What the buffer holds, and the words on it @type {{ lanes: Record<string, Lane>[] | null, colours: Colours | null, key: string, words: Word[] }} */
+  let kept = { lanes: null, colours: null, key: "", words: [] };
 
   /**
    * The rows of a communication lane: transfers solid and at least 2 px, waits hatched and closed above and below.
@@ -286,7 +293,7 @@ Shardbook.draw = (function () {
   function idle(labels, g, rank, box, lane, first, end) {
     const { dpr, left } = g, gap = gapAt(g.model, lane, rank, g.ns(left + (first + end) / 2 / dpr));
     const words = `${gap.blocked ? "blocked" : "idle"} ${scale.time(gap.to - gap.from)}`;
-    labels.push({ a: left + first / dpr, b: left + end / dpr, wide: 0, y: box.y, h: box.h, mark: -1, cls: 0, words: [words], number: "", bold: false, lane: "" });
+    labels.push({ a: left + first / dpr, b: Math.min(left + end / dpr, g.x(g.model.stepNs)), wide: 0, y: box.y, h: box.h, mark: -1, cls: 0, words: [words], number: "", bold: false, lane: "" });
   }
 
   /**

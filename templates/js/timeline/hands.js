@@ -40,7 +40,7 @@ Shardbook.hands = (function () {
       start: (x) => (began = { from: el.state.from, to: el.state.to, x }),
       move: (x) => {
         const by = ((began.x - x) / el.geometry().plot) * (began.to - began.from);
-        el.look(...scale.within(began.from + by, began.to + by, el.model.stepNs), false);
+        el.look(began.from + by, began.to + by, false);
       },
     };
     /** @type {Drag} */
@@ -54,7 +54,7 @@ Shardbook.hands = (function () {
       end: (_x, _y, moved) => {
         const g = el.geometry(), [a, b] = [el.ruler.a, el.ruler.b].sort((p, q) => p - q);
         el.ruler = null;
-        if (moved) el.look(...scale.within(g.ns(a), g.ns(b), el.model.stepNs));
+        if (moved) el.look(g.ns(a), g.ns(b));
       },
     };
 
@@ -83,9 +83,9 @@ Shardbook.hands = (function () {
       if (pinch && down.size === 2) {
         const [p, q] = [...down.values()], { left, plot } = el.geometry(), length = pinch.to - pinch.from;
         const anchor = pinch.from + ((pinch.x - left) / plot) * length;
-        const scaled = Math.min(length * (pinch.apart / Math.max(10, Math.abs(p.x - q.x))), el.model.stepNs);
+        const scaled = Math.min(length * (pinch.apart / Math.max(10, Math.abs(p.x - q.x))), el.end);
         const from = anchor - (((p.x + q.x) / 2 - left) / plot) * scaled;
-        el.look(...scale.within(from, from + scaled, el.model.stepNs), false);
+        el.look(from, from + scaled, false);
       } else if (held) {
         held.moved ||= Math.hypot(at.x - held.x, at.y - held.y) > STILL;
         if (held.moved) {
@@ -113,9 +113,9 @@ Shardbook.hands = (function () {
 
     stage.addEventListener("dblclick", (event) => {
       const { x, y, axis } = place(event), g = el.geometry(), box = axis ? null : el.span(el.at(x, y));
-      if (axis) el.look(0, el.model.stepNs);
-      else if (box) el.look(...scale.within(box.from - (box.to - box.from) * 0.15, box.to + (box.to - box.from) * 0.15, el.model.stepNs));
-      else el.look(...scale.zoomed(g.from, g.to, 0.5, g.ns(x), el.model.stepNs));
+      if (axis) el.look(0, el.end);
+      else if (box) el.look(box.from - (box.to - box.from) * 0.15, box.to + (box.to - box.from) * 0.15);
+      else el.look(...scale.zoomed(g.from, g.to, 0.5, g.ns(x), el.end));
     });
 
     stage.addEventListener("wheel", (event) => {
@@ -123,10 +123,10 @@ Shardbook.hands = (function () {
       const sideways = event.shiftKey ? event.deltaY || event.deltaX : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
       if (event.ctrlKey || event.metaKey) {
         const factor = Math.exp(Math.min(60, Math.max(-60, event.deltaY * unit)) * 0.01);
-        el.look(...scale.zoomed(from, to, factor, Math.min(to, Math.max(from, g.ns(x))), el.model.stepNs), false);
+        el.look(...scale.zoomed(from, to, factor, Math.min(to, Math.max(from, g.ns(x))), el.end), false);
       } else if (sideways) {
         const by = ((sideways * unit) / g.plot) * (to - from);
-        el.look(...scale.within(from + by, to + by, el.model.stepNs), false);
+        el.look(from + by, to + by, false);
       } else return;
       event.preventDefault();
     }, { passive: false });

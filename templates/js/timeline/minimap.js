@@ -25,7 +25,7 @@ var Shardbook = Shardbook || {};
       const place = () => {
         const g = el.geometry(), n = g.model.ranks.length, row = Math.min(5, Math.max(1, Math.floor(60 / n))), pitch = row + (row > 2 ? 1 : 0);
         const inset = Math.max(0, 4 - g.left);
-        return { left: g.left + inset, plot: g.plot - 2 * inset, width: g.width, row, pitch, height: n * pitch + 2 * PAD + WORDS, dpr: g.dpr, colours: g.colours, step: g.model.stepNs };
+        return { left: g.left + inset, plot: g.plot - 2 * inset, width: g.width, row, pitch, height: n * pitch + 2 * PAD + WORDS, dpr: g.dpr, colours: g.colours, step: el.end };
       };
       const x = (/** @type {any} */ p, /** @type {number} */ ns) => p.left + (ns / p.step) * p.plot;
 
@@ -104,23 +104,23 @@ var Shardbook = Shardbook || {};
         map.classList.toggle("edge", held ? held.part !== "both" : near);
         if (!held) return;
         const by = ((px - held.x) / p.plot) * p.step, { from, to, part } = held;
-        if (part === "both") el.look(...scale.within(from + by, to + by, p.step), false);
+        if (part === "both") el.look(from + by, to + by, false);
         else {
           const [a, b] = [part === "from" ? from + by : from, part === "to" ? to + by : to].sort((q, r) => q - r);
-          el.look(...scale.within(Math.max(0, a), Math.min(p.step, b), p.step), false);
+          el.look(Math.max(0, a), Math.min(p.step, b), false);
         }
       });
       const drop = () => (held = null);
       map.addEventListener("pointerup", drop);
       map.addEventListener("pointercancel", drop);
       map.addEventListener("keydown", (event) => {
-        const { from, to } = el.state, by = (to - from) / 10, end = el.model.stepNs;
+        const { from, to } = el.state, by = (to - from) / 10, end = el.end;
         /** @type {Record<string, [number, number]>} */
         const moves = { ArrowLeft: [-by, -by], ArrowRight: [by, by], ArrowUp: [by, -by], ArrowDown: [-by, by], PageUp: [-10 * by, -10 * by], PageDown: [10 * by, 10 * by], Home: [-end, -end], End: [end, end] };
         const move = moves[event.key];
         if (!move) return;
         event.preventDefault();
-        el.look(...scale.within(from + move[0], to + move[1], end), false);
+        el.look(from + move[0], to + move[1], false);
       });
     },
   });

@@ -57,6 +57,8 @@ Shardbook.view = (function () {
       this.lanes = [];
       /** Models by mode. @type {Map<string, Model>} */
       this.models = new Map();
+      /** What shows the same stretch of time, this one first. @type {any[]} */
+      this.beside = [this];
       this.started = false;
       this.frame = 0;
       this.writing = 0;
@@ -93,15 +95,16 @@ Shardbook.view = (function () {
       this.scrollIntoView();
       this.load().then(() => {
         if (!this.started) return;
-        const { state, problems } = asked, end = this.model.stepNs;
-        if (state.to !== undefined && state.to > end * 1.001) {
-          problems.push("to");
-          delete state.from;
-          delete state.to;
+        // What there is to see can be said only of the model that the link asks for.
+        const { state: { from, to, selected = null, ...rest }, problems } = asked;
+        try {
+          this.update({ ...this.origin, ...rest, selected: null }, false);
+        } catch {
+          problems.push("what");
+          this.update({ ...this.origin, ...rest, selected: null, whatIf: "" }, false);
         }
-        // Whether there is such an event can be said only of the model that the link asks for.
-        const { selected = null, ...rest } = state;
-        this.update({ ...this.origin, ...rest, selected: null }, false);
+        if (to && to > this.end * 1.001 && !this.state.compare.length) problems.push("to");
+        else if (to) this.update({ from, to }, false);
         if (this.span(selected)) this.update({ selected }, false);
         else if (selected) problems.push("sel");
         if (problems.length) this.notice(`Of this link, “${problems.join("”, “")}” could not be followed.`);
@@ -204,15 +207,23 @@ Shardbook.view = (function () {
       });
     }
 
+    /** The model of a mode, made once @param {string} mode @returns {Model} */
+    of(mode) {
+      let found = this.models.get(mode);
+      if (!found) this.models.set(mode, (found = /** @type {(s: ViewState) => Model} */ (this.source)({ ...this.state, mode, whatIf: "" })));
+      return found;
+    }
+
+    /** How far time goes, ns: as long as the longest step that is shown, and a what-if's as long as the step it asks of. */
+    get end() {
+      return Math.max(...this.beside.map((el) => el.model.stepNs), this.model.mode === "what-if" ? this.of("isolated").stepNs : 0);
+    }
+
     /** Take the model that the state asks for; the selection goes with its row in the rank file. */
     remodel() {
-      const { mode, whatIf, selected, filters } = this.state, key = whatIf ? "" : mode;
-      const was = this.model, at = was && this.place(selected);
-      let model = key ? this.models.get(key) : undefined;
-      if (!model) {
-        model = /** @type {(s: ViewState) => Model} */ (this.source)(this.state);
-        if (key) this.models.set(key, model);
-      }
+      const { mode, whatIf, selected, filters } = this.state;
+      const was = this.model, at = was && this.place(selected), end = was && this.end;
+      const model = whatIf ? /** @type {(s: ViewState) => Model} */ (this.source)(this.state) : this.of(mode);
       this.model = model;
       const { filter } = Shardbook.timeline, now = model;
       this.lanes = draw.prepare(now, filter && Object.keys(filters).length ? (r, lane, i) => filter(now, r, lane, i, filters) : undefined);
@@ -222,8 +233,8 @@ Shardbook.view = (function () {
           const { row: rows, kind: kinds } = now.ranks[at.rank][lane], index = rows.findIndex((r, i) => r === row && kinds[i] === kind);
           this.state.selected = index < 0 ? null : { ...at, index };
         } else if (selected && "gap" in selected) this.state.selected = null;
-        const whole = this.state.from === 0 && this.state.to >= was.stepNs - 1;
-        const [from, to] = Shardbook.scale.within(this.state.from, whole ? now.stepNs : this.state.to, now.stepNs);
+        const whole = this.state.from === 0 && this.state.to >= end - 1;
+        const [from, to] = Shardbook.scale.within(this.state.from, whole ? this.end : this.state.to, this.end);
         this.state.from = this.shown.from = from;
         this.state.to = this.shown.to = to;
       }
@@ -278,6 +289,7 @@ Shardbook.view = (function () {
 
     /** Show a stretch of time @param {number} from @param {number} to @param {boolean} [glide] */
     look(from, to, glide = true) {
+      [from, to] = Shardbook.scale.within(from, to, this.end);
       const start = { ...this.shown }, begin = performance.now();
       cancelAnimationFrame(this.gliding);
       this.gliding = 0;
@@ -298,7 +310,7 @@ Shardbook.view = (function () {
       const box = reveal && this.span(selected), { from, to } = this.state;
       if (!box || (box.to > from && box.from < to)) return;
       const middle = (box.from + box.to) / 2, length = Math.max(to - from, (box.to - box.from) * 1.2);
-      this.look(...Shardbook.scale.within(middle - length / 2, middle + length / 2, this.model.stepNs));
+      this.look(middle - length / 2, middle + length / 2);
     }
 
     /** The lane, rank and index of a selection: of a call those of its first member @param {Chosen | null} s @returns {{ rank: number, lane: string, index: number } | null} */
@@ -394,7 +406,7 @@ Shardbook.view = (function () {
       const { left } = found;
       return { layout: found, from, to, left, right: left + plot, plot, width, height: found.height, dpr: devicePixelRatio || 1, colours: this.colours, model, lanes,
         x: (ns) => left + ((ns - from) / (to - from)) * plot, ns: (x) => from + ((x - left) / plot) * (to - from),
-        bracket, flags, ruler: this.ruler, span: (chosen) => this.span(chosen),
+        bracket, flags, follow: state.follow, ruler: this.ruler, span: (chosen) => this.span(chosen),
         boxOf: (chosen) => {
           const at = this.place(chosen);
           return at && (found.ranks.find((r) => r.index === at.rank)?.lanes.find((l) => l.name === at.lane) ?? null);

@@ -40,8 +40,9 @@ Shardbook.layout = (function () {
     let y = axis + (options.bracket ? 26 : 12) + (above ? 20 : 0);
     for (const group of groups(model, options.groupBy)) {
       if (group.words) {
-        headings.push({ words: group.words, y: y + (above ? -8 : 4) });
-        y += above ? 20 : 18;
+        if (boxes.length) y += 8;
+        headings.push({ words: group.words, y: y + (above ? -8 : 8) });
+        y += above ? 20 : 16;
       }
       for (const index of group.ranks) {
         const collapsed = options.collapsed.includes(model.ranks[index].rank);

@@ -153,6 +153,8 @@ Shardbook.view = (function () {
       this.build();
       this.remodel();
       this.state.to = this.opening();
+      // More ranks than fit on a screen begin folded.
+      if (this.model.ranks.length > 16) this.state.collapsed = this.model.ranks.map((r) => r.rank);
       this.shown = { from: 0, to: this.state.to };
       this.started = true;
       commands.core(this);

@@ -485,13 +485,34 @@ def test_a_link_leads_to_the_same_groups_folds_tracks_overlays_and_micro_batch(
     assert page.locator(".notice").count() == 0
 
 
-@pytest.mark.parametrize("link", ["over=nothing;tracks=nothing", "follow=99", "by=colour", "fold=77"])
+@pytest.mark.parametrize("link", ["over=nothing;tracks=nothing", "follow=99", "by=node", "fold=77"])
 def test_a_link_to_what_the_run_has_not_breaks_nothing(page: Page, folder: Path, link: str) -> None:
     open_run(page, folder, "pp-1f1b", f"#t=made;{link}")
     before = page.evaluate("timeline.geometry().layout.ranks.length")
     press(page, ".")
     assert before == 4
     assert state(page, "selected") is not None
+
+
+def test_a_link_that_groups_by_what_the_run_has_not_says_so(page: Page, folder: Path) -> None:
+    open_run(page, folder, "3d", "#t=made;by=colour")
+    expect(page.locator(".notice")).to_have_text("Ranks cannot be grouped by “colour”.")
+    assert state(page, "groupBy") == ""
+    assert page.evaluate("timeline.geometry().layout.headings") == []
+
+
+@pytest.mark.parametrize("key", ["l", "g", "c", "x", "p", "u", "b", "i"])
+def test_every_switch_says_what_it_did(page: Page, folder: Path, key: str) -> None:
+    open_run(page, folder, "3d")
+    live = page.locator("[aria-live=polite]").last
+    said = []
+    for _ in range(6):
+        press(page, key)
+        said.append(live.inner_text().split(": "))
+    words = page.evaluate("(key) => [...timeline.commands.values()].find((c) => c.key === key).words", key)
+    assert {name for name, _ in said} == {words}
+    assert said[0][1] == "on"
+    assert {state for _, state in said} == {"on", "off"}
 
 
 def test_all_of_it_is_in_the_list_of_keys(page: Page, folder: Path) -> None:

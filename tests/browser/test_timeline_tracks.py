@@ -229,8 +229,10 @@ def test_a_track_is_as_high_as_its_value(browser: Browser, folder: Path, theme: 
           const g = timeline.geometry(), { y, h } = g.box(0, "microbatches"), { dpr } = g;
           timeline.draw();
           const x = Math.round((g.left + part * g.plot) * dpr);
-          const at = (yy) => timeline.context.getImageData(x, Math.round(yy * dpr), 1, 1).data[3] > 60;
-          return [at(y + 2), at(y + h - 2)];
+          const { data } = timeline.context.getImageData(x, 0, 1, timeline.canvas.height);
+          const hex = (v) => v.toString(16).padStart(2, "0"), { ground } = timeline.colours;
+          const pixel = (yy) => [...data.slice(4 * Math.round(yy * dpr), 4 * Math.round(yy * dpr) + 3)];
+          return [y + 2, y + h - 2].map((yy) => "#" + pixel(yy).map(hex).join("") !== ground);
         }"""
         assert page.evaluate(painted, 0.3) == [True, True]
         assert page.evaluate(painted, 0.999) == [False, False]

@@ -116,7 +116,10 @@ Shardbook.commands = (function () {
 
   /** A command of the menu @param {any} el @param {string} words @param {string} key @param {() => any} pressed @param {() => void} run */
   function offer(el, words, key, pressed, run) {
-    el.commands.set(words, { label: words[0].toUpperCase() + words.slice(1), words, key, menu: true, pressed, run });
+    el.commands.set(words, { label: words[0].toUpperCase() + words.slice(1), words, key, menu: true, pressed, run: () => {
+      run();
+      el.live.textContent = `${words}: ${pressed() ? "on" : "off"}`;
+    } });
   }
 
   /** Put something on a list of the state, or take it off @param {any} el @param {string} field @param {string | number} item */

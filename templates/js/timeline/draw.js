@@ -418,7 +418,9 @@ Shardbook.draw = (function () {
         write(name, 0, box.y + 9, 11, c.ink2);
         return;
       }
-      if (i) line(context, c.line, 0, box.y - 10.5, g.width, box.y - 10.5);
+      // Above the heading of a group, where there is one.
+      const rule = box.y - (layout.headings.some((h) => h.y === box.y - 8) ? 22.5 : 10.5);
+      if (i) line(context, c.line, 0, rule, g.width, rule);
       write(name, 0, box.y + 12, 13, c.ink, 600);
       // What has no room beside the names of the lanes goes below.
       const note = rank.note.split(" · ").reduce((/** @type {string[]} */ lines, part) => {

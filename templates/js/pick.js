@@ -87,6 +87,7 @@ Shardbook.pick = (function () {
         const fresh = root.contains(document.activeElement) || bar.contains(document.activeElement);
         const show = () => el.reveal({ what: answer.what, at: answer.answer }, fresh);
         closed = true;
+        if (bar.isConnected) el.commands.delete("answer");
         bar.remove();
         if (el.started) show();
         else el.addEventListener("trace-ready", show, { once: true });

@@ -8,9 +8,11 @@ import pytest
 
 from generator.errors import Problems
 from generator.lessons.answers import ResolvedExercise, resolve
+from generator.lessons.arithmetic import FUNCTIONS, Wrong
 from generator.lessons.exercise import find_exercises
 from generator.lessons.figures import TimelineFigure
 from generator.lessons.kinds.pick import PickQuestion, ResolvedPick
+from generator.units import quantity
 from tests.lessons.small import EXERCISE, copy_book, scope
 
 PICK = """
@@ -125,3 +127,16 @@ def test_a_pick_is_one_of_the_questions_of_its_exercise(tmp_path: Path) -> None:
     found = resolved(tmp_path)
     assert isinstance(found.exercise.questions[0], PickQuestion)
     assert found.exercise.questions[0].lines["answer"] > found.exercise.questions[0].line
+
+
+@pytest.mark.parametrize(("name", "rank"), [("rank_of_max", 2), ("rank_of_min", 1)])
+def test_the_rank_that_has_most_or_least(name: str, rank: int) -> None:
+    times = [quantity(t, "ms") for t in (5, 3, 8)]
+    assert FUNCTIONS[name](times).magnitude == rank
+
+
+def test_no_rank_has_most_where_two_are_alike_or_there_is_one_value() -> None:
+    with pytest.raises(Wrong, match="is the same on ranks 0 and 2"):
+        FUNCTIONS["rank_of_max"]([quantity(5), quantity(3), quantity(5)])
+    with pytest.raises(Wrong, match="not one a rank"):
+        FUNCTIONS["rank_of_max"](quantity(5))

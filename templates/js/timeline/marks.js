@@ -105,39 +105,36 @@ Shardbook.marks = (function () {
     },
   });
 
+  /** Where the reader was @type {HTMLElement | null} */
+  let origin = null;
+
   /** Go where a link to a view leads, if it is one @param {string} hash @param {HTMLElement} [from] the link */
   function follow(hash, from) {
     const item = hash.startsWith("#show:") ? document.getElementById(hash.slice(1)) : null, figure = item?.closest("figure");
     const el = /** @type {any} */ (figure?.querySelector("trace-timeline"));
-    if (!item || !el || el.closest("[hidden]")) return false;
+    if (!item || !figure || !el || el.closest("[hidden]")) return false;
+    origin = from ?? el.stage;
     el.load().then(() => {
       if (!el.started) return;
-      const others = /** @type {NodeListOf<HTMLElement>} */ (/** @type {HTMLElement} */ (figure).querySelectorAll(".views > li"));
-      const back = document.createElement("button");
-      back.className = "btn";
-      back.textContent = "Back";
-      back.onclick = () => {
-        back.remove();
-        item.classList.remove("on");
-        el.view("");
-        (from ?? el.stage).focus();
-      };
-      others.forEach((other) => {
-        other.classList.toggle("on", other === item);
-        other.querySelector("button")?.remove();
-      });
-      item.append(" ", back);
-      item.tabIndex = -1;
+      show(figure, item);
       el.view(hash.slice(6));
-      /** @type {HTMLElement} */ (figure).scrollIntoView({ block: "nearest" });
+      figure.scrollIntoView({ block: "nearest" });
       item.focus({ preventScroll: true });
     });
     return true;
   }
 
+  /** @param {HTMLElement} figure @param {HTMLElement} [item] the view that is shown */
+  const show = (figure, item) => figure.querySelectorAll(".views > li").forEach((one) => one.classList.toggle("on", one === item));
+
   document.addEventListener("click", (event) => {
-    const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest('a[href^="#show:"]'));
+    const target = /** @type {Element} */ (event.target), link = /** @type {HTMLAnchorElement | null} */ (target.closest('a[href^="#show:"]'));
     if (link && follow(link.hash, link)) event.preventDefault();
+    if (!target.matches(".views button")) return;
+    const figure = /** @type {HTMLElement} */ (target.closest("figure"));
+    show(figure);
+    /** @type {any} */ (figure.querySelector("trace-timeline")).view("");
+    origin?.focus();
   });
 
   return { marks, follow };

@@ -1,8 +1,8 @@
 """Which events of a timeline are meant: a predicate over them, or the first, last … of those it is true of.
 
-`first(op == 'all_reduce' and exposed > 0.5)` is, on every rank, the first such call. What an order is over
-follows from the labels that are named: over calls with `op`, `group` or `exposed`, over layers with `layer` or
-`module`, else over whole blocks, such as the backward of a micro-batch.
+`first(op == 'all_reduce' and exposed > 0.5)` is, on every rank, the first such call. What an order is
+over follows from the labels that are named: over calls with `op`, `group` or `exposed`, over layers with
+`layer` or `module`, else over whole blocks, such as the backward of a micro-batch.
 """
 
 from __future__ import annotations

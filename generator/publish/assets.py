@@ -20,8 +20,8 @@ JS = (
     *(f"timeline/{name}" for name in (
         "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
         "scale", "levels", "layout", "link", "facts", "describe", "draw", "commands", "hands",
-        "memory", "schedule", "select", "across", "tracks", "overlays", "grouping", "marks", "minimap",
-        "view",
+        "memory", "schedule", "select", "across", "tracks", "overlays", "grouping", "marks", "panel",
+        "sliders", "compare", "export", "minimap", "view",
     )),
     "pick", "cover", "questions", "page",
 )  # fmt: skip

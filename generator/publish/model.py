@@ -411,3 +411,5 @@ class Site:
     pages: tuple[Page, ...]
     #: Address in the site to what lies there: its content, or the file that is copied.
     files: tuple[tuple[str, bytes | Path], ...]
+    #: Runs that timelines can be compared with: id, and the script with its data.
+    runs: tuple[tuple[str, str], ...] = ()

@@ -38,6 +38,7 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 Progress = Callable[[str], None]
 _LINK = re.compile(r'\s(?:href|src)="([^"]*)"')
 _ID = re.compile(r'\sid="([^"]*)"')
+_NAMEABLE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def build(book: Book, out: Path, progress: Progress) -> None:
@@ -83,7 +84,9 @@ def model(book: Book, library: Library, exercises: tuple[ResolvedExercise, ...],
     ]
     files += [(library.data_url(m.id), library.data(m.id)) for m in library.with_steps]
     url = book.url if not book.url or book.url.endswith("/") else f"{book.url}/"
-    return Site(book.title, book.description, url, book.source, book.licence, pages, tuple(files))
+    # What a link to a view cannot name is not offered.
+    runs = tuple((m.id, library.data_url(m.id)) for m in library.with_steps if _NAMEABLE.fullmatch(m.id))
+    return Site(book.title, book.description, url, book.source, book.licence, pages, tuple(files), runs)
 
 
 def render(book: Book, site: Site) -> dict[str, bytes | Path]:

@@ -74,7 +74,7 @@ var Shardbook = Shardbook || {};
         context.strokeRect(a - 0.75, PAD, Math.max(3, b - a + 1.5), bottom - PAD);
         for (const edge of [a - 1, b + 1]) context.fillRect(edge - 2, (PAD + bottom) / 2 - 6, 4, 12);
         context.font = `11px ${c.font}`;
-        const whole = from <= 0 && to >= p.step, words = whole ? `step ${el.model.step}\u2002${scale.time(p.step)}` : `${scale.time(to - from)} of ${scale.time(p.step)}` + (el.state.from === el.origin.from && el.state.to === el.origin.to ? ", drag sideways for the rest" : "");
+        const whole = from <= 0 && to >= p.step, words = whole ? `step ${el.model.step}\u2002${scale.time(el.model.stepNs)}` : `${scale.time(to - from)} of ${scale.time(p.step)}` + (el.state.from === el.origin.from && el.state.to === el.origin.to ? ", drag sideways for the rest" : "");
         const wide = context.measureText(words).width, middle = Math.min(Math.max((a + b) / 2, p.left + wide / 2), p.left + p.plot - wide / 2);
         context.fillStyle = c.ink2;
         context.fillText(words, whole ? p.left : middle - wide / 2, p.height - 5);

@@ -84,7 +84,7 @@ Shardbook.select = (function () {
     draw.line(context, g.colours.link, a, g.layout.axis - 0.5, b, g.layout.axis - 0.5);
   });
 
-  /** @param {string} tag @param {string} [words] @param {string} [name] */
+  /** @param {string} tag @param {string} [words] @param {string} [name] @returns {any} */
   const make = (tag, words = "", name = "") => Object.assign(document.createElement(tag), { textContent: words, className: name });
 
   timeline.parts.push({
@@ -144,5 +144,5 @@ Shardbook.select = (function () {
     },
   });
 
-  return { outline, flag, over };
+  return { outline, flag, over, make };
 })();

@@ -1,16 +1,19 @@
 """The style sheet and the scripts: small files joined in a listed order, the hash in the name.
 
-A changed asset gets a new address, so that no browser shows a new page with an old script.
+A changed asset gets a new address, so that no browser shows a new page with an old script. Both lose
+their comments and indentation on the way, and scripts long local names: the project has them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import UserError
+from generator.publish.slim import slim
 from generator.texts import read_text
 
 CSS = ("tokens", "base", "figure", "timeline", "home", "exercise", "run", "validation", "code", "print")
@@ -42,9 +45,9 @@ class Assets:
 def assets(templates: Sequence[Path]) -> Assets:
     """Collect all assets; a file is taken from the first folder of `templates` that has it."""
     made = {
-        "book.css": join(templates, "css", CSS),
-        "book.js": join(templates, "js", JS),
-        "theme.js": join(templates, "js", ("theme",)),
+        "book.css": _slim_css(join(templates, "css", CSS)),
+        "book.js": slim(join(templates, "js", JS)),
+        "theme.js": slim(join(templates, "js", ("theme",))),
         "icon.svg": ICON.encode(),
     }
     urls = {name: _address(name, content) for name, content in made.items()}
@@ -55,6 +58,11 @@ def join(templates: Sequence[Path], kind: str, names: Sequence[str]) -> bytes:
     """The files of a kind ("css" or "js"), each from the first folder that has it, in one."""
     texts = [read_text(_find(templates, f"{kind}/{name}.{kind}")).strip() for name in names]
     return ("\n\n".join(texts) + "\n").encode()
+
+
+def _slim_css(sheet: bytes) -> bytes:
+    """A style sheet without comments, indentation and empty lines; none of ours has them in a text."""
+    return re.sub(rb"\n\s+", b"\n", re.sub(rb"/\*.*?\*/", b"", sheet, flags=re.DOTALL)).lstrip()
 
 
 def _find(templates: Sequence[Path], name: str) -> Path:

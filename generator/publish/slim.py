@@ -194,9 +194,13 @@ def _written(script: bytes, root: Node, scopes: dict[int, _Scope], whole: _Scope
     for (leaf, verbatim), (following, _) in pairwise([*_leaves(root, within=False), (root, False)]):
         gap = script[end : leaf.start_byte]
         token = script[leaf.start_byte : leaf.end_byte]
-        if not verbatim and _is_idle(leaf, following):
+        if not verbatim and (_is_idle(leaf, following) or _goes_on(leaf)):
             end = leaf.end_byte
             continue
+        if leaf.type == ";" and _goes_on(following):
+            token = b","
+        elif leaf.type == "const":
+            token = b"let"
         if leaf.type in _NAMES:
             scope = _found(token, scopes[leaf.id])
             if scope is not None and scope is not whole:
@@ -214,6 +218,17 @@ def _is_idle(leaf: Node, following: Node) -> bool:
     if leaf.type == ";":
         return following.type == "}" and around not in ("empty_statement", "for_statement")
     return leaf.type == "," and following.type in ("}", ")")
+
+
+def _goes_on(leaf: Node) -> bool:
+    """Whether a `const` or `let` can go on with the declaration before it."""
+    own = leaf.parent
+    if own is None or own.type != "lexical_declaration" or own.children[0] != leaf:
+        return False
+    before = own.prev_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    return before is not None and before.type == own.type and before.children[-1].type == ";"
 
 
 def _leaves(node: Node, *, within: bool) -> Iterator[tuple[Node, bool]]:

@@ -40,7 +40,7 @@ def test_globals_and_properties_keep_their_names() -> None:
     script = """"use strict";
         var Mine = Mine || {};
         Mine.part = (function () { const inner = (longer) => longer.deep; return { inner }; })();"""
-    short = '"use strict";var Mine=Mine||{};Mine.part=(function(){const a=(a)=>a.deep;return{inner:a}})();\n'
+    short = '"use strict";var Mine=Mine||{};Mine.part=(function(){let a=(a)=>a.deep;return{inner:a}})();\n'
     assert slim(script.encode()).decode() == short
 
 

@@ -24,7 +24,7 @@ JS = (
         "registry", "model", "columns", "whatif", "graph", "replay", "comm", "lanes",
         "scale", "levels", "layout", "link", "facts", "describe", "draw", "commands", "hands",
         "memory", "schedule", "select", "across", "tracks", "overlays", "grouping", "marks", "panel",
-        "sliders", "compare", "export", "minimap", "view",
+        "measuring", "finding", "sliders", "compare", "export", "minimap", "view",
     )),
     "pick", "cover", "questions", "page",
 )  # fmt: skip

@@ -48,8 +48,8 @@ Shardbook.draw = (function () {
       const far = (/** @type {number} */ a) => (Math.max(a, on) + 0.05) / (Math.min(a, on) + 0.05);
       text.push(strong > 0.9 && mark < 5 ? get("on-" + NAMES[mark]) : get(far(ink) > far(light) ? "ink" : "ground"));
     }
-    return { text, ground: get("ground"), ink: get("ink"), ink2: get("ink2"), ink3: get("ink3"), line: get("line"), line2: get("line2"),
-      sel: get("sel"), link: get("link"), marks, rgb, alpha, font: style.fontFamily };
+    const own = Object.fromEntries(["ground", "ink", "ink2", "ink3", "line", "line2", "sel", "link"].map((name) => [name, get(name)]));
+    return /** @type {any} */ ({ ...own, text, marks, rgb, alpha, font: style.fontFamily });
   }
 
   /** Red, green and blue of #rrggbb @param {string} colour */
@@ -121,9 +121,14 @@ Shardbook.draw = (function () {
     }
     context.textBaseline = "alphabetic";
     context.textAlign = "center";
+    let font = 0, colour = "";
     for (const word of words) {
-      context.font = `${word.bold ? 600 : 400} ${word.size}px ${c.font}`;
-      context.fillStyle = word.colour;
+      // Setting these takes longer than writing.
+      const wanted = word.size + (word.bold ? 100 : 0);
+      if (font !== wanted) context.font = `${word.bold ? 600 : 400} ${word.size}px ${c.font}`;
+      if (colour !== word.colour) context.fillStyle = word.colour;
+      font = wanted;
+      colour = word.colour;
       context.fillText(word.words, word.x, word.y);
     }
     context.textAlign = "left";
@@ -332,7 +337,7 @@ Shardbook.draw = (function () {
       const layers = g.lanes[rank].layer, from = g.ns(a), to = g.ns(b), k = levels.find(layers, (from + to) / 2);
       const [first, last] = k < 0 ? [0, -1] : levels.blockOf(layers, k);
       const at = last < 0 || layers.end[last] - layers.start[first] < 0.7 * (to - from) ? "" : part(layers.span ? layers.span[k] : k, model.ranks[rank].layer);
-      if (at) return { words: at.length > 3 ? [at, at.slice(0, 3)] : [at], number: "" };
+      if (at) return { words: at.length > 3 ? [at, at.slice(0, 3)] : [`layer ${at}`, at], number: "" };
     }
     return { words: WORDS[mark], number: "" };
   }

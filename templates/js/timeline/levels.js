@@ -153,18 +153,19 @@ Shardbook.levels = (function () {
    *   columns or less
    */
   function fill(lane, from, to, width, into, part, bare = -1) {
-    const { start, end, cls, n, busy, index, per } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
+    const { start, end, cls, n, index, per } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
     const last = index.length - 2, tall = 2 * dt, few = 3.5 * dt;
     const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket)))), wide = 1 / (lane.bucket * 2 ** level);
-    let i = find(lane, from), done = before(lane, from, i), first = 0, touched = 0, t0 = from, block = -1, edge = 0;
+    let i = find(lane, from), first = 0, touched = 0, t0 = from, block = -1, edge = 0;
     for (let x = 0; x < width; x++) {
       const t1 = x + 1 === width ? to : from + (x + 1) * dt;
-      let j = i, now = done, own = -1, strong = 0;
+      let j = i, own = -1, strong = 0, some = 0, best = -1, most = 0, sliver = false;
       touched++;
       if (i + 1 < n && start[i + 1] < t1) {
         // As find(), in place.
-        const b = Math.min(last, Math.floor(t1 * per));
-        let low = Math.max(i + 1, index[b]), high = index[b + 1];
+        const b = t1 * per < last ? (t1 * per) | 0 : last;
+        let low = index[b], high = index[b + 1];
+        if (low <= i) low = i + 1;
         while (low < high) {
           const middle = (low + high + 1) >> 1;
           touched++;
@@ -173,42 +174,40 @@ Shardbook.levels = (function () {
         }
         j = low;
       }
-      if (j >= 0) {
-        const long = busy[j + 1] - busy[j], since = t1 - start[j];
-        now = busy[j] + (since < long ? since : long);
-        touched++;
-      }
-      const some = now - done;
-      share[x] = some > NOISE_NS ? (some < dt ? some / dt : 1) : 0;
-      if (j > i || some > NOISE_NS) {
-        let best = -1, most = 0, sliver = false;
-        if (j - i < 4) {
-          for (let e = i < 0 ? 0 : i; e <= j; e++) {
-            const inside = (end[e] < t1 ? end[e] : t1) - (start[e] > t0 ? start[e] : t0);
-            if (inside > most || best < 0) {
-              most = inside;
-              best = e;
-            }
-            sliver ||= inside >= 0 && end[e] - start[e] < tall;
+      if (j - i < 4) {
+        for (let e = i >= 0 && end[i] > t0 ? i : i + 1; e <= j; e++) {
+          const stop = end[e], inside = (stop < t1 ? stop : t1) - (start[e] > t0 ? start[e] : t0);
+          some += inside;
+          if (inside > most || best < 0) {
+            most = inside;
+            best = e;
           }
-          if (j - i > 1) touched += j - i;
+          if (stop - start[e] < tall) sliver = true;
         }
-        if (best >= 0 && end[best] - start[best] >= tall) {
-          // A block: its edges are where the middle of a column is its own, or where it has most of what is busy.
-          const middle = t0 + dt / 2;
-          if (most >= dt / 2 || (start[best] <= middle && end[best] > middle)) [own, strong] = [best, 255];
-          else if (sliver) {
-            own = -2;
-            shown[x] = cls[best];
-            strong = strength(share[x]);
-          }
-        } else {
-          own = j - i < 2 ? best : -2;
-          shown[x] = best >= 0 ? cls[best] : mixture(lane, j, t0, t1, lane.top[level], wide);
-          strong = strength(share[x]);
-        }
-        if (own >= 0) shown[x] = cls[own];
+        touched += 1 + j - i;
+      } else {
+        some = before(lane, t1, j) - before(lane, t0, i);
+        touched += 2;
       }
+      const part01 = some > NOISE_NS ? (some < dt ? some / dt : 1) : 0;
+      share[x] = part01;
+      if (best >= 0 && end[best] - start[best] >= tall) {
+        // A block: its edges are where the middle of a column is its own, or where it has most of what is busy.
+        const middle = t0 + dt / 2;
+        if (most >= dt / 2 || (start[best] <= middle && end[best] > middle)) {
+          own = best;
+          strong = 255;
+        } else if (sliver) {
+          own = -2;
+          shown[x] = cls[best];
+          strong = strength(part01);
+        }
+      } else if (j > i || part01) {
+        own = best >= 0 && j - i < 2 ? best : -2;
+        shown[x] = best >= 0 ? cls[best] : mixture(lane, j, t0, t1, lane.top[level], wide);
+        strong = strength(part01);
+      }
+      if (own >= 0) shown[x] = cls[own];
       owner[x] = own;
       alpha[x] = strong;
       if (!strong) {
@@ -224,13 +223,12 @@ Shardbook.levels = (function () {
         edge = x;
       }
       i = j;
-      done = now;
       t0 = t1;
       // While nothing begins or ends, columns are like this one.
       const on = i >= 0 && end[i] > t1;
       if (on ? own === i && strong === 255 : own === -1) {
         const next = i + 1 < n ? start[i + 1] : to, stop = Math.min(width - 1, Math.floor(((on && end[i] < next ? end[i] : next) - from) / dt));
-        if (stop > x + 1) {
+        if (stop > x + 6) {
           share.fill(on ? 1 : 0, x + 1, stop);
           owner.fill(own, x + 1, stop);
           alpha.fill(strong, x + 1, stop);
@@ -238,7 +236,6 @@ Shardbook.levels = (function () {
           x = stop - 1;
           if (on) edge = x;
           t0 = from + stop * dt;
-          done = before(lane, t0, i);
         }
       }
     }
@@ -247,7 +244,7 @@ Shardbook.levels = (function () {
   }
 
   /** @param {number} busy */
-  const strength = (busy) => (busy > 1 - NOISE ? 255 : FAINTEST + Math.round((255 - FAINTEST) * busy));
+  const strength = (busy) => (busy > 1 - NOISE ? 255 : (FAINTEST + (255 - FAINTEST) * busy + 0.5) | 0);
 
   /** A lone mark of a column or two is painted in full where it is most. @param {Uint8Array} alpha @param {Float64Array} share @param {number} first @param {number} end */
   function alone(alpha, share, first, end) {

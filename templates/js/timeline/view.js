@@ -34,8 +34,8 @@ Shardbook.view = (function () {
       this.near = null;
       /** @type {((state: ViewState) => Model) | null} */
       this.source = null;
-      /** How long the spans are in which half of the time goes @type {{ model: Model | null, layer: number, operation: number }} */
-      this.middles = { model: null, layer: 0, operation: 0 };
+      /** What is typical of a model's lanes, ns. @type {WeakMap<Model, Record<string, number>>} */
+      this.lengths = new WeakMap();
       this.gliding = 0;
       /** What else is drawn with each frame. @type {(() => void)[]} */
       this.drawings = [];
@@ -167,8 +167,8 @@ Shardbook.view = (function () {
       commands.toolbar(this);
       this.classList.add("live");
       this.closest("figure")?.classList.add("live");
-      this.resize();
-      new ResizeObserver(() => this.resize()).observe(this.stage);
+      this.redraw();
+      new ResizeObserver(() => this.redraw()).observe(this.stage);
       const repaint = () => {
         this.colours = draw.colours(this);
         this.redraw();
@@ -251,14 +251,25 @@ Shardbook.view = (function () {
 
     /** Up to when the step is shown at first: where blocks would be slivers, a round first part @returns {number} */
     opening() {
-      const { model } = this, width = this.stage.clientWidth || 1000;
-      if (width >= 640) return model.stepNs;
-      const wide = model.stepNs / 1038, seen = [];
-      for (const { phase } of model.ranks) for (let i = 0; i < phase.n; i++) if (phase.kind[i] < 5 && phase.end[i] - phase.start[i] > wide) seen.push(phase.end[i] - phase.start[i]);
-      const middle = seen.sort((a, b) => a - b)[seen.length >> 1] ?? model.stepNs, wanted = (middle / 5) * width;
-      if (wanted >= 0.8 * model.stepNs) return model.stepNs;
+      const { stepNs } = this.model, width = this.stage.clientWidth || 1000, wanted = (this.typical("phase") / 9) * width;
+      if (width >= 640 || wanted >= 0.8 * stepNs) return stepNs;
       const unit = Shardbook.scale.niceStep(wanted / 10);
       return Math.max(unit, Math.floor(wanted / unit) * unit);
+    }
+
+    /** How long the spans of a kind of lane are in which half of its time goes, ns @param {LaneName} lane */
+    typical(lane) {
+      const known = this.lengths.get(this.model) ?? {};
+      this.lengths.set(this.model, known);
+      if (known[lane] === undefined) {
+        const all = this.model.ranks.flatMap(({ [lane]: { n, start, end } }) => {
+          const some = Math.min(500, n), at = (/** @type {number} */ k) => Math.floor((k * n) / some);
+          return Array.from({ length: some }, (_, k) => end[at(k)] - start[at(k)]);
+        }).sort((a, b) => a - b);
+        let half = all.reduce((sum, ns) => sum + ns, 0) / 2;
+        known[lane] = all.find((ns) => (half -= ns) <= 0) ?? 0;
+      }
+      return known[lane];
     }
 
     /**
@@ -405,37 +416,22 @@ Shardbook.view = (function () {
       const at = this.span(state.selected), flags = at && at.from >= from && at.from <= to ? [at.from, ...state.marks] : state.marks;
       const bracket = !plain && Shardbook.schedule.shown(model);
       const found = layout.layout(model, { width, bracket, collapsed: state.collapsed, groupBy: state.groupBy, tracks, unfold: this.unfold(px) });
-      const { left } = found;
+      const { left } = found, box = (/** @type {number} */ rank, /** @type {string} */ lane) => found.ranks.find((r) => r.index === rank)?.lanes.find((l) => l.name === lane) ?? null;
       return { layout: found, from, to, left, right: left + plot, plot, width, height: found.height, dpr: devicePixelRatio || 1, colours: this.colours, model, lanes,
         x: (ns) => left + ((ns - from) / (to - from)) * plot, ns: (x) => from + ((x - left) / plot) * (to - from),
         bracket, flags, follow: state.follow, ruler: this.ruler, span: (chosen) => this.span(chosen),
         boxOf: (chosen) => {
           const at = this.place(chosen);
-          return at && (found.ranks.find((r) => r.index === at.rank)?.lanes.find((l) => l.name === at.lane) ?? null);
+          return at && box(at.rank, at.lane);
         },
-        box: (rank, lane) => found.ranks.find((r) => r.index === rank)?.lanes.find((l) => l.name === lane) ?? null,
+        box,
         bold: (rank, lane, i) => state.follow !== null && model.ranks[rank][/** @type {LaneName} */ (lane)].microbatch[i] === state.follow };
     }
 
-    /** How far layers and operators are unfolded: as wide as those are in which half of their time goes @param {number} px ns a pixel */
+    /** How far layers and operators are unfolded: as wide as theirs typically are @param {number} px ns a pixel */
     unfold(px) {
-      if (this.middles.model !== this.model) {
-        const middle = (/** @type {LaneName} */ lane) => {
-          const all = this.model.ranks.flatMap(({ [lane]: { n, start, end } }) => {
-            const some = Math.min(500, n);
-            return Array.from({ length: some }, (_, k) => end[Math.floor((k * n) / some)] - start[Math.floor((k * n) / some)]);
-          }).sort((a, b) => a - b);
-          let half = all.reduce((sum, ns) => sum + ns, 0) / 2;
-          return all.find((ns) => (half -= ns) <= 0) ?? 0;
-        };
-        this.middles = { model: this.model, layer: middle("layer"), operation: middle("operation") };
-      }
-      const by = (/** @type {number} */ ns, /** @type {number} */ least, /** @type {number} */ most) => Math.min(1, Math.max(0, (ns / px - least) / (most - least)));
-      return { layer: by(this.middles.layer, 22, 44), operation: by(this.middles.operation, 3, 8) };
-    }
-
-    resize() {
-      this.redraw();
+      const by = (/** @type {LaneName} */ lane, /** @type {number} */ least, /** @type {number} */ most) => Math.min(1, Math.max(0, (this.typical(lane) / px - least) / (most - least)));
+      return { layer: by("layer", 22, 44), operation: by("operation", 3, 8) };
     }
 
     redraw() {

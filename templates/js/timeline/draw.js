@@ -188,7 +188,8 @@ Shardbook.draw = (function () {
           comm(strip, pixels, base, width, rows, lines, g.colours, dpr);
         } else {
           for (let x = 0; x < width; x++) {
-            pixels[base + x] = alpha[x] ? rgb[cls[x]] | (Math.min(255, (alpha[x] * weight[cls[x]]) >> 8) << 24) : 0;
+            const a = alpha[x], k = cls[x];
+            pixels[base + x] = a ? rgb[k] | (((a * weight[k]) >> 8) << 24) : 0;
           }
           if (box.h >= 12) label(labels, g, rank.index, box, lane, owner, width);
         }
@@ -235,7 +236,7 @@ Shardbook.draw = (function () {
     waits.length = 0;
     for (let x = 0; x < width; x++) {
       const k = cls[x];
-      pixels[base + x] = alpha[x] ? c.rgb[k] | (Math.min(255, (alpha[x] * c.alpha[k]) >> 8) << 24) : 0;
+      pixels[base + x] = alpha[x] ? c.rgb[k] | (((alpha[x] * c.alpha[k]) >> 8) << 24) : 0;
       if (alpha[x] && (k & 31) >> 2 === WAIT) waits.push(x);
     }
     for (let y = 1; y < rows; y++) {
@@ -271,11 +272,12 @@ Shardbook.draw = (function () {
     for (let x = 0; x <= width; x++) {
       const o = x < width ? owner[x] : -3;
       if (o === -1) {
-        close();
+        if (mine >= 0) close();
         continue;
       }
       if (x - ground >= 58 * dpr && box.name === "phase") idle(labels, g, rank, box, lane, ground, x);
       ground = x + 1;
+      if (o === -2 && mine < 0) continue;
       const near = mine >= 0 && x - last <= sliver + 1;
       if (near && o >= 0 && (o === mine || lane.same(mine, o))) {
         if (x > last + 1) {
@@ -348,16 +350,16 @@ Shardbook.draw = (function () {
     return all.some((c) => c >= 0 && c < chunk) ? 1 : 0;
   }
 
-  /** @type {Map<string, number>} */
-  const widths = new Map();
+  /** By type size @type {Map<string, number>[]} */
+  const widths = [];
   /** @param {CanvasRenderingContext2D} context @param {string} words @param {number} size @param {string} font */
   function widthOf(context, words, size, font) {
-    const key = size + words;
-    let width = widths.get(key);
+    const known = (widths[size] ??= new Map());
+    let width = known.get(words);
     if (width === undefined) {
       context.font = `${size}px ${font}`;
-      if (widths.size > 4000) widths.clear();
-      widths.set(key, (width = context.measureText(words).width));
+      if (known.size > 4000) known.clear();
+      known.set(words, (width = context.measureText(words).width));
     }
     return width;
   }

@@ -114,7 +114,7 @@ Shardbook.levels = (function () {
   }
 
   /** Busy ns before `t`; `i` is the last event that starts earlier @param {Lane} lane @param {number} t @param {number} i */
-  const before = (lane, t, i) => (i < 0 ? 0 : lane.busy[i] + Math.min(t, lane.end[i]) - lane.start[i]);
+  const before = ({ busy, start }, t, i) => (i < 0 ? 0 : busy[i] + Math.min(t - start[i], busy[i + 1] - busy[i]));
 
   /** Busy ns of a window @param {Lane} lane @param {number} from @param {number} to */
   const busyIn = (lane, from, to) => before(lane, to, find(lane, to)) - before(lane, from, find(lane, from));
@@ -156,21 +156,25 @@ Shardbook.levels = (function () {
     const { start, end, cls, n, index, per } = lane, { share, owner, alpha, cls: shown } = into, dt = (to - from) / width;
     const last = index.length - 2, tall = 2 * dt, few = 3.5 * dt;
     const level = Math.min(lane.top.length - 1, Math.max(0, Math.floor(Math.log2(dt / lane.bucket)))), wide = 1 / (lane.bucket * 2 ** level);
-    let i = find(lane, from), first = 0, touched = 0, t0 = from, block = -1, edge = 0;
+    let i = find(lane, from), first = 0, touched = 0, t0 = from, block = -1, edge = 0, done = 0, known = -1;
+    const near = find(lane, to) - i < 3 * width, top = lane.top[level], coarse = dt * wide >= 1;
     for (let x = 0; x < width; x++) {
       const t1 = x + 1 === width ? to : from + (x + 1) * dt;
       let j = i, own = -1, strong = 0, some = 0, best = -1, most = 0, sliver = false;
       touched++;
       if (i + 1 < n && start[i + 1] < t1) {
-        // As find(), in place.
-        const b = t1 * per < last ? (t1 * per) | 0 : last;
-        let low = index[b], high = index[b + 1];
-        if (low <= i) low = i + 1;
-        while (low < high) {
-          const middle = (low + high + 1) >> 1;
-          touched++;
-          if (start[middle] < t1) low = middle;
-          else high = middle - 1;
+        // Of few one after the other; of many as find() does, in place.
+        let low = i + 1, high = low + 1;
+        if (near) for (; high < n && high < i + 6 && start[high] < t1; high++) low = high;
+        touched += low - i;
+        if (!near || high === i + 6) {
+          const b = t1 * per < last ? (t1 * per) | 0 : last;
+          if (index[b] > low) low = index[b];
+          for (high = index[b + 1]; low < high; touched++) {
+            const middle = (low + high + 1) >> 1;
+            if (start[middle] < t1) low = middle;
+            else high = middle - 1;
+          }
         }
         j = low;
       }
@@ -184,9 +188,13 @@ Shardbook.levels = (function () {
           }
           if (stop - start[e] < tall) sliver = true;
         }
-        touched += 1 + j - i;
+        touched += near ? 1 : 1 + j - i;
       } else {
-        some = before(lane, t1, j) - before(lane, t0, i);
+        // Of many, only the begins and the busy time before them: what is far apart in memory takes long.
+        const now = before(lane, t1, j);
+        some = now - (known === x ? done : before(lane, t0, i));
+        done = now;
+        known = x + 1;
         touched += 2;
       }
       const part01 = some > NOISE_NS ? (some < dt ? some / dt : 1) : 0;
@@ -204,7 +212,9 @@ Shardbook.levels = (function () {
         }
       } else if (j > i || part01) {
         own = best >= 0 && j - i < 2 ? best : -2;
-        shown[x] = best >= 0 ? cls[best] : mixture(lane, j, t0, t1, lane.top[level], wide);
+        let found = best < 0 && coarse ? top[Math.min(top.length - 1, ((t0 + dt / 2) * wide) | 0)] : GROUND;
+        if (found === GROUND) found = cls[best < 0 ? longest(lane, j) : best];
+        shown[x] = found;
         strong = strength(part01);
       }
       if (own >= 0) shown[x] = cls[own];
@@ -225,6 +235,7 @@ Shardbook.levels = (function () {
       i = j;
       t0 = t1;
       // While nothing begins or ends, columns are like this one.
+      if (own === -2) continue;
       const on = i >= 0 && end[i] > t1;
       if (on ? own === i && strong === 255 : own === -1) {
         const next = i + 1 < n ? start[i + 1] : to, stop = Math.min(width - 1, Math.floor(((on && end[i] < next ? end[i] : next) - from) / dt));
@@ -252,19 +263,11 @@ Shardbook.levels = (function () {
     alpha[end - first === 2 && share[first + 1] > share[first] ? first + 1 : first] = 255;
   }
 
-  /**
-   * The class that takes most of a column into which many events fall: from the level whose buckets are no wider than
-   * the column; where it is narrower than any, that of the longest of the last few.
-   * @param {Lane} lane @param {number} j the last of them @param {number} t0 @param {number} t1 @param {Uint8Array} top
-   * @param {number} per buckets of the level a ns
-   */
-  function mixture(lane, j, t0, t1, top, per) {
-    const found = (t1 - t0) * per < 1 ? GROUND : top[Math.min(top.length - 1, Math.floor(((t0 + t1) / 2) * per))];
-    if (found !== GROUND) return found;
-    const { start, end } = lane;
+  /** The longest of the last few events up to `j`, where columns are narrower than any level's buckets. @param {Lane} lane @param {number} j */
+  function longest({ start, end }, j) {
     let best = j;
     for (let e = j - 3; e < j; e++) if (end[e] - start[e] > end[best] - start[best]) best = e;
-    return lane.cls[best];
+    return best;
   }
 
   return { GROUND, counter, build, find, busyIn, blockOf, strip, fill };

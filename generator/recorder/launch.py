@@ -26,6 +26,7 @@ from generator.recorder.progress import Progress
 
 _TEXT_BYTES = 160
 _PR_SET_PDEATHSIG = 1
+_INTERRUPTIONS = frozenset((signal.SIGINT, signal.SIGTERM))
 #: How long the first failure may be followed by its consequences before they are all looked at.
 _GRACE_S = 0.5
 _POLL_S = 0.1
@@ -110,12 +111,22 @@ def _start(context: Any, target: Callable[[Desk], Any], rank: int) -> _Rank:
     process = context.Process(
         target=_serve, args=(target, Desk(rank, text, done), far_end, os.getpid()), daemon=True
     )
-    with warnings.catch_warnings():
+    with _no_interruption(), warnings.catch_warnings():
         # Newer Pythons warn of forking beside threads; ours hold no lock that a rank would need.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     far_end.close()
     return _Rank(rank, process, line, text, done)
+
+
+@contextmanager
+def _no_interruption() -> Iterator[None]:
+    """Hold back Ctrl-C until a rank has been forked: what is raised while Python forks is lost."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(target: Callable[[Desk], Any], desk: Desk, line: Connection, parent: int) -> None:
@@ -126,6 +137,7 @@ def _serve(target: Callable[[Desk], Any], desk: Desk, line: Connection, parent: 
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTIONS)
     status = 0
     try:
         line.send(("result", target(desk)))

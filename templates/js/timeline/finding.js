@@ -68,7 +68,11 @@ var Shardbook = Shardbook || {};
           return row;
         }));
       };
-      const box = panel(el, "Find and list events", "/", '<form class="tl-find"><input type="search" name="find" aria-label="Find" placeholder="all-reduce layer 3"><button class="tl-word" value="1">Next</button><button class="tl-word" value="-1">Previous</button><output></output><label><input type="checkbox"> longest first</label></form><output></output><div class="tl-list"><table aria-label="Events"><thead><tr><th>Event<th>Begin, ms<th>Duration<tbody></table></div>');
+      const box = panel(el, "Find and list events", "/", `<form class="tl-find">
+        <input type="search" name="find" aria-label="Find" placeholder="all-reduce layer 3">
+        <button class="tl-word" value="1">Next</button><button class="tl-word" value="-1">Previous</button><output></output>
+        <label><input type="checkbox"> longest first</label></form><output></output>
+        <div class="tl-list"><table aria-label="Events"><thead><tr><th>Event<th>Begin, ms<th>Duration<tbody></table></div>`);
       const [, form, sums, { firstChild: { tBodies: [body] } }] = box.children;
 
       /** Which of those found is selected */

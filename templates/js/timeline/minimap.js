@@ -19,6 +19,7 @@ var Shardbook = Shardbook || {};
       map.setAttribute("role", "slider");
       map.setAttribute("aria-label", "Part of the step that is shown");
       map.setAttribute("aria-valuemin", "0");
+      map.setAttribute("aria-valuenow", "0");
       map.append(canvas);
       el.stage.after(map);
 

@@ -43,6 +43,10 @@ def namespaces_of(command: int) -> list[str]:
     return [line for line in listed.splitlines() if line.startswith(f"{PREFIX}-{command}-")]
 
 
+def _mind_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def recording(tmp_path: Path, repository: Path) -> Iterator[subprocess.Popen[str]]:
     """The command in a session of its own, as a terminal would start it, recording into an empty book."""
@@ -57,6 +61,8 @@ def recording(tmp_path: Path, repository: Path) -> Iterator[subprocess.Popen[str
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell's background job, as this test may be one, ignores Ctrl-C and passes that on.
+        preexec_fn=_mind_interrupts,
     ) as process:
         yield process
         process.kill()
@@ -94,3 +100,27 @@ def test_nothing_is_left_and_the_last_line_says_why(
     assert [rank for rank in ranks if Path("/proc", str(rank)).exists()] == []
     assert namespaces_of(recording.pid) == []
     assert list((tmp_path / "measured_runs").iterdir()) == []
+
+
+def test_an_interruption_while_a_rank_is_forked_is_not_lost(repository: Path) -> None:
+    """What is raised in Python's own hooks after a fork is ignored: Ctrl-C must not come up there."""
+    script = """
+import io, os, signal
+from generator.recorder.launch import launch
+from generator.recorder.progress import Progress
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    launch(lambda desk: 0, 1, 1, what="a run", progress=Progress(io.StringIO()))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
+        preexec_fn=_mind_interrupts,
+    )
+    assert done.stdout == "interrupted\n"

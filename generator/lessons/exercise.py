@@ -29,8 +29,8 @@ from generator.book import Book
 from generator.errors import UserError, did_you_mean
 from generator.lessons.figures import FIGURE_ID, TimelineFigure, parse_timeline, placed
 from generator.lessons.kinds.choice import Choice, ChoiceQuestion
-from generator.lessons.kinds.common import SLUG
-from generator.lessons.kinds.number import Misconception, NumberQuestion
+from generator.lessons.kinds.common import SLUG, Misconception
+from generator.lessons.kinds.number import NumberQuestion
 from generator.lessons.questions import Question, parse_question
 from generator.lessons.tables import Table, read_toml
 from generator.texts import read_text

@@ -9,7 +9,7 @@ from typing import Any
 from generator.errors import UserError, did_you_mean
 from generator.lessons.kinds import choice, number, pick
 from generator.lessons.kinds.choice import ChoiceQuestion, ResolvedChoice
-from generator.lessons.kinds.common import Resolver
+from generator.lessons.kinds.common import Resolver, texts
 from generator.lessons.kinds.number import NumberQuestion, ResolvedNumber
 from generator.lessons.kinds.pick import PickQuestion, ResolvedPick
 from generator.lessons.tables import Table
@@ -35,9 +35,9 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "number": Kind(NumberQuestion, number.parse, number.resolve, number.check, number.texts),
+    "number": Kind(NumberQuestion, number.parse, number.resolve, number.check, texts),
     "choice": Kind(ChoiceQuestion, choice.parse, choice.resolve, choice.check, choice.texts),
-    "pick": Kind(PickQuestion, pick.parse, pick.resolve, pick.check, pick.texts),
+    "pick": Kind(PickQuestion, pick.parse, pick.resolve, pick.check, texts),
 }
 
 

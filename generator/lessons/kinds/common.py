@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,6 +53,54 @@ class Resolver(Protocol):
 
     def timeline(self, run: str, mode: str) -> Timeline:
         """A run's representative step. Raises UserError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misconception:
+    """A wrong way to the answer, and what to say to who went it."""
+
+    #: An expression, or a selection of what is picked.
+    value: str
+    say: str
+    value_line: int = field(default=0, compare=False)
+    say_line: int = field(default=0, compare=False)
+
+
+def read_misconceptions(table: Table, meaning: str) -> tuple[Misconception, ...]:
+    """The misconceptions in a block; `meaning` says what the value of one is for."""
+    return tuple(_misconception(each, meaning) for each in table.tables("misconceptions"))
+
+
+def _misconception(table: Table, meaning: str) -> Misconception:
+    found = Misconception(
+        value=table.text("value", required=meaning),
+        say=table.text("say", required="each misconception has its own reason"),
+        value_line=table.line_of("value"),
+        say_line=table.line_of("say"),
+    )
+    table.finish()
+    return found
+
+
+class Told(Protocol):
+    """A question with misconceptions."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def lines(self) -> dict[str, int]: ...
+
+    @property
+    def misconceptions(self) -> tuple[Misconception, ...]: ...
+
+
+def texts(question: Told) -> Iterator[tuple[str, int]]:
+    """The Markdown of a question, each with its line."""
+    for key in ("prompt", "hint", "explain"):
+        yield getattr(question, key), question.lines.get(key, question.line)
+    for wrong in question.misconceptions:
+        yield wrong.say, wrong.say_line
 
 
 def take_id(table: Table) -> str:

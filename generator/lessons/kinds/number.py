@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from generator.errors import Problems, UserError
 from generator.lessons.interpolate import expressions
 from generator.lessons.kinds.common import (
+    Misconception,
     Resolver,
     check_prompt,
     mistake,
     numbers_in,
     question_hash,
+    read_misconceptions,
     take_id,
 )
 from generator.lessons.kinds.tolerance import Tolerance, read_tolerance
@@ -22,17 +24,6 @@ from generator.units import UNITS, kind_of, magnitude, same_kind, show, unit
 _TOLERANCE_REMEDY = (
     'Write "5 %" (of the answer), "5 pp" (points of a percentage) or a distance such as "2 ms".'
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Misconception:
-    """A wrong way to compute the answer, and what to say to who went it."""
-
-    #: An expression.
-    value: str
-    say: str
-    value_line: int = field(default=0, compare=False)
-    say_line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +83,7 @@ def parse(table: Table) -> NumberQuestion:
         tolerance=table.text("tolerance", required="it says how exact a reader must be"),
         hint=table.text("hint"),
         explain=table.text("explain", required="feedback always explains"),
-        misconceptions=tuple(_misconception(t) for t in table.tables("misconceptions")),
+        misconceptions=read_misconceptions(table, "it is the expression that computes the wrong number"),
         line=table.source.line,
         lines={k: table.line_of(k) for k in ("prompt", "unit", "answer", "tolerance", "hint", "explain")},
     )
@@ -114,25 +105,6 @@ def parse(table: Table) -> NumberQuestion:
         except ValueError as error:
             table.complain(str(error), _TOLERANCE_REMEDY, key="tolerance")
     return question
-
-
-def _misconception(table: Table) -> Misconception:
-    found = Misconception(
-        value=table.text("value", required="it is the expression that computes the wrong number"),
-        say=table.text("say", required="each misconception has its own reason"),
-        value_line=table.line_of("value"),
-        say_line=table.line_of("say"),
-    )
-    table.finish()
-    return found
-
-
-def texts(question: NumberQuestion) -> Iterator[tuple[str, int]]:
-    """The Markdown of a question, each with its line."""
-    for key in ("prompt", "hint", "explain"):
-        yield getattr(question, key), question.lines.get(key, question.line)
-    for wrong in question.misconceptions:
-        yield wrong.say, wrong.say_line
 
 
 def resolve(question: NumberQuestion, resolver: Resolver) -> ResolvedNumber:

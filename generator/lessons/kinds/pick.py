@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from generator.errors import Problems, UserError, did_you_mean
 from generator.lessons.figures import TimelineFigure
 from generator.lessons.kinds.common import (
+    Misconception,
     Resolver,
     check_prompt,
     mistake,
     numbers_in,
     question_hash,
+    read_misconceptions,
     take_id,
 )
 from generator.lessons.naming import name_events
@@ -33,17 +35,6 @@ WHAT = (*LANGUAGES, "rank")
 
 
 @dataclass(frozen=True, slots=True)
-class WrongPick:
-    """What a reader would point to for a reason, and what to say to it."""
-
-    #: A selection, or of a rank an expression.
-    value: str
-    say: str
-    value_line: int = field(default=0, compare=False)
-    say_line: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class PickQuestion:
     id: str
     prompt: str
@@ -55,7 +46,7 @@ class PickQuestion:
     answer: str
     hint: str
     explain: str
-    misconceptions: tuple[WrongPick, ...]
+    misconceptions: tuple[Misconception, ...]
     line: int
     #: Where each key's value stands in the file.
     lines: dict[str, int] = field(default_factory=dict, compare=False)
@@ -102,7 +93,7 @@ def parse(table: Table) -> PickQuestion:
         answer=table.text("answer", required="it says what is right"),
         hint=table.text("hint"),
         explain=table.text("explain", required="feedback always explains"),
-        misconceptions=tuple(_misconception(t, what) for t in table.tables("misconceptions")),
+        misconceptions=read_misconceptions(table, "it says what is picked in error"),
         line=table.source.line,
         lines={k: table.line_of(k) for k in ("prompt", "what", "figure", "answer", "hint", "explain")},
     )
@@ -110,37 +101,19 @@ def parse(table: Table) -> PickQuestion:
     check_prompt(table, question.prompt)
     if what and what not in WHAT:
         table.complain(f"unknown thing to pick '{what}'", did_you_mean(what, WHAT), key="what")
-    _check_selection(table, what, question.answer, "answer")
+    _check_selection(table, what, question.answer, table.line_of("answer"))
+    for wrong in question.misconceptions:
+        _check_selection(table, what, wrong.value, wrong.value_line)
     return question
 
 
-def _misconception(table: Table, what: str) -> WrongPick:
-    found = WrongPick(
-        value=table.text("value", required="it says what is picked in error"),
-        say=table.text("say", required="each misconception has its own reason"),
-        value_line=table.line_of("value"),
-        say_line=table.line_of("say"),
-    )
-    table.finish()
-    _check_selection(table, what, found.value, "value")
-    return found
-
-
-def _check_selection(table: Table, what: str, text: str, key: str) -> None:
+def _check_selection(table: Table, what: str, text: str, line: int) -> None:
     if what not in LANGUAGES:
         return
     try:
-        parse_selection(text, path=table.source.path, line=table.line_of(key), language=LANGUAGES[what])
+        parse_selection(text, path=table.source.path, line=line, language=LANGUAGES[what])
     except UserError as error:
         table.source.problems.append(error)
-
-
-def texts(question: PickQuestion) -> Iterator[tuple[str, int]]:
-    """The Markdown of a question, each with its line."""
-    for key in ("prompt", "hint", "explain"):
-        yield getattr(question, key), question.lines.get(key, question.line)
-    for wrong in question.misconceptions:
-        yield wrong.say, wrong.say_line
 
 
 def resolve(question: PickQuestion, resolver: Resolver) -> ResolvedPick:
